@@ -1,0 +1,30 @@
+// Names, and the planner that moves nothing.
+#include "page/page.h"
+#include "page/plan.h"
+
+namespace ot {
+
+const char * planner_name(Planner planner) {
+    switch (planner) {
+        case Planner::Native: return "native";
+        case Planner::Eager: return "eager";
+        case Planner::ClassPacking: return "class-packing";
+        case Planner::OrderedSuffix: return "ordered-suffix";
+        case Planner::Auto: return "auto";
+    }
+    return "unknown";
+}
+
+Placement placement_for(Planner planner) {
+    switch (planner) {
+        case Planner::Native: return Placement::Native;
+        case Planner::ClassPacking: return Placement::Class;
+        default: return Placement::Span;  // auto too, until it has picked one
+    }
+}
+
+MigrationPlan plan_native(const Layout & layout) {
+    return refuse(Planner::Native, "native never moves", layout.stats());
+}
+
+}  // namespace ot
