@@ -1,0 +1,1 @@
+"""Reproduces the tables of the papers, compares with peers, and generates TideBench's world."""
