@@ -1,0 +1,92 @@
+"""A decoded frame → an upright RGB picture on the canvas."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import av
+import numpy as np
+from av.sidedata.sidedata import SideDataContainer
+from av.sidedata.sidedata import Type as SideDataType
+from av.video.reformatter import Colorspace, ColorTrc
+from numpy.typing import NDArray
+
+from omnitide_cli.media.fit import FrameFit
+
+COLORSPACE_UNSPECIFIED = 2  # ISO/IEC 23091-2
+HD_HEIGHT = 720
+
+
+def upright_picture(frame: av.VideoFrame, fit: FrameFit, pixel_ratio: float = 1.0) -> NDArray[np.uint8]:
+    """Fit `frame` on the canvas as a viewer would see it: [H, W, 3] RGB.
+
+    `pixel_ratio` is the width of one pixel over its height (other than 1 on DVDs and DV tapes).
+    """
+    width = max(1, round(frame.width * pixel_ratio))
+    if frame.color_trc in (ColorTrc.SMPTE2084, ColorTrc.ARIB_STD_B67):
+        deep: NDArray[np.uint16] = _rgb(frame, width, "rgb48le").astype(np.uint16, copy=False)
+        return tone_map(fit.fit(upright(deep, frame)), frame.color_trc)
+    plain: NDArray[np.uint8] = _rgb(frame, width, "rgb24").astype(np.uint8, copy=False)
+    return fit.fit(upright(plain, frame))
+
+
+def _rgb(frame: av.VideoFrame, width: int, pixels: str) -> NDArray[np.generic]:
+    source = frame.colorspace
+    if source == COLORSPACE_UNSPECIFIED:
+        # Nothing says so, but every player takes untagged HD for BT.709 and smaller pictures for BT.601.
+        source = Colorspace.ITU709 if frame.height >= HD_HEIGHT else Colorspace.ITU601
+    return frame.reformat(width=width, format=pixels, src_colorspace=source).to_ndarray()
+
+
+def upright(picture: NDArray, frame: av.VideoFrame) -> NDArray:
+    """Undo how the camera was held: quarter turns and mirroring of the frame's display matrix."""
+    turn, mirrored = display_turn(frame)
+    if mirrored:
+        picture = picture[:, ::-1]
+    return np.ascontiguousarray(np.rot90(picture, k=turn))
+
+
+def display_turn(frame: av.VideoFrame) -> tuple[int, bool]:
+    """Counterclockwise quarter turns to apply to `frame`, and whether to mirror it left to right before that."""
+    side_data = cast(SideDataContainer, frame.side_data)
+    if (matrix := side_data.get(SideDataType.DISPLAYMATRIX)) is None:
+        return 0, False
+    a, b, _, c, d = np.frombuffer(bytes(matrix), np.int32)[:5].tolist()
+    mirrored = a * d - b * c < 0
+    # The matrix maps (x, y) to (a·x + c·y, b·x + d·y), y downwards. Mirroring first flips the sign of x.
+    x, y = (-a, -b) if mirrored else (a, b)
+    return round(np.degrees(np.arctan2(-y, x)) / 90) % 4, mirrored
+
+
+# HDR: a phone's HLG or PQ picture looks grey and washed out if its code values are shown as they are.
+
+SDR_WHITE = 203.0  # cd/m² of plain white in HDR pictures, ITU-R BT.2408
+BT2020_TO_BT709 = np.array(
+    [[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]], np.float32
+)  # ITU-R BT.2087
+
+
+def tone_map(picture: NDArray[np.uint16], transfer: int) -> NDArray[np.uint8]:
+    """HDR code values [H, W, 3] of a BT.2020 picture → an ordinary one: plain white stays, highlights roll off."""
+    code = picture.astype(np.float32) / np.float32(65535)
+    light = pq_light(code) if transfer == ColorTrc.SMPTE2084 else hlg_light(code)
+    light = np.maximum(light @ BT2020_TO_BT709.T, 0) / SDR_WHITE
+    knee = 0.8
+    over = np.maximum(light - knee, 0)
+    light = np.where(light > knee, knee + (1 - knee) * over / (over + (1 - knee)), light)
+    return np.rint(255 * np.clip(light, 0, 1) ** (1 / 2.2)).astype(np.uint8)
+
+
+def pq_light(code: NDArray[np.float32]) -> NDArray[np.float32]:
+    """SMPTE ST 2084: code value 0 … 1 → cd/m²."""
+    power = code ** np.float32(1 / 78.84375)
+    light = (np.maximum(power - 0.8359375, 0) / (18.8515625 - 18.6875 * power)) ** np.float32(1 / 0.1593017578125)
+    return (10_000 * light).astype(np.float32)
+
+
+def hlg_light(code: NDArray[np.float32]) -> NDArray[np.float32]:
+    """ITU-R BT.2100 HLG: code value 0 … 1 → cd/m² on a display of 1000 cd/m²."""
+    a, b, c = 0.17883277, 0.28466892, 0.55991073
+    scene = np.where(code <= 0.5, code**2 / 3, (np.exp((code - c) / a) + b) / 12)
+    luminance = scene @ np.array([0.2627, 0.678, 0.0593], np.float32)
+    return (1000 * scene * np.maximum(luminance, 1e-6)[..., None] ** 0.2).astype(np.float32)

@@ -1,0 +1,169 @@
+"""A stream of sound, cut into stretches of mono 16 kHz samples by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.frame import Frame
+from numpy.typing import NDArray
+
+from omnitide_cli.media.clock import StreamClock
+from omnitide_cli.media.demux import Lull
+from omnitide_cli.media.unit import LEFT_CONTEXT, NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE
+
+SLACK = SAMPLE_RATE // 25
+"""40 ms: by so much timestamps may stray from the count of samples before sound is moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Samples that stand at sample number `at`, counted from time 0 of the container; none: a lull before `at`."""
+
+    at: int
+    samples: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Sound of one unit: `heard` of its samples lie between the first and the last moment of sound, the rest is padding.
+
+    Gaps between those two moments are silence, as in the recording.
+    """
+
+    samples: NDArray[np.float32]
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    heard: int
+
+
+def blocks(frames: Iterator[Frame | Lull], clock: StreamClock) -> Iterator[Block]:
+    """Resample decoded frames; a block stands where its predecessor ended unless the timestamps say otherwise."""
+    resampler: av.AudioResampler | None = None
+    shape: tuple[str, str, int] | None = None
+    at = 0
+
+    def converted(frame: AudioFrame | None) -> Iterator[Block]:
+        nonlocal at
+        if resampler is None:
+            return
+        for part in resampler.resample(frame):
+            samples = np.nan_to_num(part.to_ndarray().reshape(-1)).clip(-1, 1).astype(np.float32, copy=False)
+            yield Block(at, samples)
+            at += len(samples)
+
+    expected = Fraction(0)  # where the next frame should begin
+    for frame in frames:
+        if isinstance(frame, Lull):
+            yield Block(round(frame.time * SAMPLE_RATE), NO_SOUND)
+            continue
+        if not isinstance(frame, AudioFrame) or not frame.sample_rate:
+            continue
+        begin, _ = clock.interval(frame, Fraction(frame.samples, frame.sample_rate))
+        found = (frame.format.name, frame.layout.name, frame.sample_rate)
+        if resampler is None or found != shape or abs(begin - expected) * SAMPLE_RATE > SLACK:
+            yield from converted(None)
+            # Unnormalised, a stereo mix of equal channels would be 1.4 times as loud and clip.
+            resampler = av.AudioResampler("flt", "mono", SAMPLE_RATE, options={"rematrix_maxval": "1.0"})
+            shape, at, expected = found, round(begin * SAMPLE_RATE), begin
+        expected += Fraction(frame.samples, frame.sample_rate)
+        yield from converted(_untimed(frame))
+    yield from converted(None)
+
+
+def _untimed(frame: AudioFrame) -> AudioFrame:
+    frame.pts = None  # the resampler would take jitter for gaps; `blocks` judges timestamps itself
+    return frame
+
+
+class SoundTrack:
+    """Sound on the media clock, read forwards; holds no more than one unit and its surroundings."""
+
+    def __init__(self, source: Iterator[Block]) -> None:
+        self._source = source
+        self._next = self._pull()
+        self._buffer = NO_SOUND
+        self._at = 0
+        self._begun: int | None = None
+        self._origin = 0
+        self.late_samples = 0
+
+    @property
+    def first(self) -> float | None:
+        """Second of the container's time at which sound begins; None if there is none or not yet."""
+        return self._next.at / SAMPLE_RATE if self._next is not None and len(self._next.samples) else None
+
+    def set_origin(self, seconds: float) -> None:
+        """Put 0 of the media clock at `seconds` of the container's time; before anything is read."""
+        self._origin = round(seconds * SAMPLE_RATE)
+
+    @property
+    def end(self) -> float | None:
+        """Second at which the sound ends, once everything was read; else None."""
+        return self._edge / SAMPLE_RATE if self._next is None else None
+
+    def skip(self, until: float) -> None:
+        """Throw away what lies before second `until` of the media clock, little by little."""
+        last = round(until * SAMPLE_RATE)
+        for sample in range(SAMPLE_RATE, last + 1, SAMPLE_RATE):
+            self._fill(sample)
+            self._forget(sample - LEFT_CONTEXT)
+
+    def read(self, start: float, end: float) -> Stretch | None:
+        """The sound between two seconds of the media clock, None if it has not begun or is over."""
+        first, last = round(start * SAMPLE_RATE), round(end * SAMPLE_RATE)
+        self._forget(first - LEFT_CONTEXT)
+        self._fill(last + RIGHT_CONTEXT)
+        edge = self._edge
+        if self._begun is None or self._begun >= last or edge <= first:
+            return None
+        lead, tail = max(0, self._begun - first), max(0, last - edge)
+        inside = self._slice(first, last)
+        return Stretch(
+            samples=np.pad(inside, (lead, tail)) if lead or tail else inside.copy(),
+            left=self._slice(first - LEFT_CONTEXT, first).copy(),
+            right=self._slice(last, last + RIGHT_CONTEXT).copy(),
+            heard=len(inside),
+        )
+
+    @property
+    def _edge(self) -> int:
+        return self._at + len(self._buffer)
+
+    def _pull(self) -> Block | None:
+        return next(self._source, None)
+
+    def _slice(self, first: int, last: int) -> NDArray[np.float32]:
+        return self._buffer[max(0, first - self._at) : max(0, last - self._at)]
+
+    def _forget(self, before: int) -> None:
+        gone = min(max(0, before - self._at), len(self._buffer))
+        self._buffer = self._buffer[gone:]
+        self._at += gone
+
+    def _fill(self, until: int) -> None:
+        """Decode up to sample `until`; where the stream has a gap, put silence."""
+        parts = [self._buffer]
+        edge = self._edge
+        while self._next is not None and (self._begun is None or edge < until):
+            at = self._next.at - self._origin
+            samples = self._next.samples
+            if self._begun is None and at >= until:
+                break
+            if self._begun is None and len(samples):
+                self._begun = self._at = edge = at
+            if self._begun is not None and at > edge:
+                parts.append(np.zeros(min(at, until) - edge, np.float32))
+                edge += len(parts[-1])
+                if at > edge:
+                    break
+            late = min(edge - at, len(samples)) if self._begun is not None else 0
+            self.late_samples += late
+            parts.append(samples[late:])
+            edge += len(samples) - late
+            self._next = self._pull()
+        self._buffer = np.concatenate(parts)

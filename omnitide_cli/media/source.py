@@ -1,0 +1,218 @@
+"""A file, a stream or standard input as a sequence of MediaUnits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnitide_cli.errors import UsageError
+from omnitide_cli.media.container import display_name
+from omnitide_cli.media.fit import FrameFit
+from omnitide_cli.media.info import SourceInfo, SourceWarning
+from omnitide_cli.media.play import Play
+from omnitide_cli.media.sound import Stretch
+from omnitide_cli.media.track import EPSILON_S
+from omnitide_cli.media.unit import NO_SOUND, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
+
+SHORTEST_UNIT_S = SHORTEST_SOUND / SAMPLE_RATE
+HEADERS_WITH_DURATION = ("mov", "matroska", "wav", "avi", "flac", "ogg")
+"""Formats whose header says how long they are; elsewhere libav estimates."""
+
+
+def open_source(
+    path: str,
+    *,
+    fit: FrameFit,
+    unit_seconds: float = 1.0,
+    video: bool = True,
+    audio: bool = True,
+    start: float = 0.0,
+    duration: float | None = None,
+    loops: int = 1,
+) -> MediaSource:
+    """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
+
+    `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. Frames come as `fit`
+    makes them. Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
+    """
+    if unit_seconds < SHORTEST_UNIT_S:
+        raise UsageError(
+            f"a unit of {unit_seconds} s is too short", f"Take at least {SHORTEST_UNIT_S} s, one audio token."
+        )
+    if start < 0 or (duration is not None and duration <= 0) or loops < 1:
+        raise UsageError(
+            f"start {start}, duration {duration}, loops {loops} make no part of {path}",
+            "start must be 0 or more, duration more than 0, loops 1 or more.",
+        )
+    if not (video or audio):
+        raise UsageError("neither picture nor sound is wanted", "Leave out --no-video or --no-audio.")
+    if loops > 1 and path == "-":
+        raise UsageError("standard input can't be played twice", "Leave out --loop, or name a file.")
+    return MediaSource(
+        path,
+        fit=fit,
+        unit_seconds=unit_seconds,
+        video=video,
+        audio=audio,
+        start=start,
+        duration=duration,
+        loops=loops,
+    )
+
+
+class MediaSource:
+    """The units of a source, in order, once; a context manager. Made by `open_source`.
+
+    Memory stays flat however long the source is: one unit of sound, two decoded pictures, and what the decoders hold.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        fit: FrameFit,
+        unit_seconds: float,
+        video: bool,
+        audio: bool,
+        start: float,
+        duration: float | None,
+        loops: int,
+    ) -> None:
+        self.path = path
+        self.warnings: list[SourceWarning] = []
+        """Grows while the source is read."""
+        self.dropped_samples = 0
+        """Sound, in samples at 16 kHz, that belongs to no unit: too short to hold a token, or out of order."""
+        self._fit, self._video, self._audio = fit, video, audio
+        self._unit_seconds = unit_seconds
+        self._start, self._duration, self._loops = start, duration, loops
+        self._play: Play | None = self._new_play()
+        self.info: SourceInfo = self._play.info
+        known = self.info.duration
+        if known is not None and start >= known:
+            self.close()
+            raise UsageError(f"{path} ends at {known:.1f} s, before the start at {start:.1f} s", "Start earlier.")
+        self._units = self._all_units(self._play)
+
+    @property
+    def units_total(self) -> int | None:
+        """How many units there will be, as far as the header tells."""
+        if self.info.duration is None:
+            return None
+        seconds = min(self.info.duration - self._start, self._duration or math.inf)
+        return self._loops * math.ceil((seconds - SHORTEST_UNIT_S) / self._unit_seconds)
+
+    def __iter__(self) -> Iterator[MediaUnit]:
+        return self._units
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the source; no unit comes any more. May be called twice."""
+        if self._play is not None:
+            self._play.close()
+            self._play = None
+
+    def _new_play(self) -> Play:
+        return Play(
+            self.path, fit=self._fit, video=self._video, audio=self._audio, start=self._start, warn=self._warn_once
+        )
+
+    def _all_units(self, play: Play) -> Iterator[MediaUnit]:
+        index, shift = 0, 0.0
+        for loop in range(self._loops):
+            if loop:
+                self.close()
+                self._play = play = self._new_play()
+            end = self._start
+            for unit in self._units_of(play, index, shift):
+                yield unit
+                if self._play is None:
+                    return
+                index, end = unit.index + 1, unit.end - shift
+            self._report(play, end)
+            if not index:
+                return
+            shift += end - self._start
+        self.close()
+
+    def _units_of(self, play: Play, index: int, shift: float) -> Iterator[MediaUnit]:
+        stop = math.inf if self._duration is None else self._start + self._duration
+        for step in range(2**62):
+            start = self._start + step * self._unit_seconds
+            end = min(self._start + (step + 1) * self._unit_seconds, stop)
+            frame, began = play.picture.read(start, end) if play.picture is not None else (None, False)
+            sound = play.sound.read(start, end) if play.sound is not None else None
+            if play.end is not None:
+                end = min(end, play.end)
+            if end <= start + EPSILON_S:
+                return
+            if not began and end - start < SHORTEST_UNIT_S - EPSILON_S:
+                self._drop(sound, play)
+                return
+            if sound is not None and sound.heard < SHORTEST_SOUND:
+                self._drop(sound, play)
+                sound = None
+            if frame is None and sound is None and play.end is not None and end == play.end:
+                return
+            yield _unit(index + step, shift, start, end, frame, sound)
+
+    def _drop(self, sound: Stretch | None, play: Play) -> None:
+        if sound is None:
+            return
+        self.dropped_samples += sound.heard
+        if not play.sound_is_exact:
+            return  # AAC and MP3 fill their last block up; such a tail is no news to the user
+        self._warn_once(
+            "sound-dropped",
+            f"{sound.heard / SAMPLE_RATE * 1000:.1f} ms of sound at its edge are too short for an audio token",
+            "Nothing to do; a token takes 40 ms.",
+        )
+
+    def _report(self, play: Play, end: float) -> None:
+        """Say what only the end of a run tells."""
+        known = self.info.duration
+        if self._duration is None and known is not None and play.format.startswith(HEADERS_WITH_DURATION):
+            missing = known - end
+            if missing > max(0.5, self._unit_seconds / 2):
+                self._warn_once(
+                    "source-truncated",
+                    f"{display_name(self.path)} is cut off: {end:.1f} s of {known:.1f} s could be read",
+                    "Copy or record it again if the rest matters.",
+                )
+        if play.damaged > 1:
+            self._warn_once(
+                "source-damage", f"{play.damaged} parts of {display_name(self.path)} are damaged and were skipped", ""
+            )
+        if play.sound is not None:
+            self.dropped_samples += play.sound.late_samples
+
+    def _warn_once(self, code: str, message: str, hint: str) -> None:
+        if all(warning.code != code for warning in self.warnings):
+            self.warnings.append(SourceWarning(code, message, hint))
+
+
+def _unit(
+    index: int, shift: float, start: float, end: float, frame: NDArray[np.uint8] | None, sound: Stretch | None
+) -> MediaUnit:
+    samples = round(end * SAMPLE_RATE) - round(start * SAMPLE_RATE)
+    return MediaUnit(
+        index=index,
+        start=start + shift,
+        end=end + shift,
+        frame=frame,
+        audio=None if sound is None else sound.samples[:samples],
+        audio_left=NO_SOUND if sound is None else sound.left,
+        audio_right=NO_SOUND if sound is None else sound.right,
+    )

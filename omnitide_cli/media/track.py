@@ -1,0 +1,105 @@
+"""A stream of moving pictures, asked unit by unit for the frame that was on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import av
+import numpy as np
+from av.frame import Frame
+from numpy.typing import NDArray
+
+from omnitide_cli.media.clock import StreamClock
+from omnitide_cli.media.demux import Lull
+from omnitide_cli.media.fit import FrameFit
+from omnitide_cli.media.picture import upright_picture
+
+EPSILON_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A frame and when it comes on screen; a lull (frame None) says that nothing comes before `begin`."""
+
+    begin: float
+    end: float
+    frame: av.VideoFrame | None
+
+
+def shots(frames: Iterator[Frame | Lull], clock: StreamClock) -> Iterator[Shot]:
+    """Decoded frames with their times, in seconds of the container's time."""
+    for frame in frames:
+        if isinstance(frame, Lull):
+            yield Shot(float(frame.time), float(frame.time), None)
+        elif isinstance(frame, av.VideoFrame):
+            begin, end = clock.interval(frame)
+            yield Shot(float(begin), float(end), frame)
+
+
+class PictureTrack:
+    """Pictures on the media clock, read forwards; holds two decoded frames and the last canvas."""
+
+    def __init__(self, source: Iterator[Shot], fit: FrameFit, pixel_ratio: float) -> None:
+        self._source = source
+        self._fit = fit
+        self._pixel_ratio = pixel_ratio
+        self._origin = 0.0
+        self._next = next(source, None)
+        self._current: Shot | None = None
+        self._shown: tuple[av.VideoFrame, NDArray[np.uint8]] | None = None
+
+    @property
+    def first(self) -> float | None:
+        """Second of the container's time at which the picture begins; None if there is none or not yet."""
+        return self._next.begin if self._next is not None and self._next.frame is not None else None
+
+    @property
+    def first_frame(self) -> av.VideoFrame | None:
+        """The frame that comes next."""
+        return self._next.frame if self._next is not None else None
+
+    def set_origin(self, seconds: float) -> None:
+        """Put 0 of the media clock at `seconds` of the container's time; before anything is read."""
+        self._origin = seconds
+
+    @property
+    def end(self) -> float | None:
+        """Second at which the last frame leaves the screen, once everything was read; else None."""
+        if self._next is not None:
+            return None
+        return self._current.end - self._origin if self._current is not None else 0.0
+
+    def skip(self, until: float) -> None:
+        """Throw away what leaves the screen before second `until` of the media clock."""
+        while self._next is not None and self._next.begin - self._origin <= until + EPSILON_S:
+            self._advance()
+
+    def read(self, start: float, end: float) -> tuple[NDArray[np.uint8] | None, bool]:
+        """The picture on screen at the middle of the unit (else its first one), and whether a frame began in the unit.
+
+        None before the first frame and after the last one left the screen.
+        """
+        middle = (start + end) / 2
+        chosen = self._current
+        if self.end is not None and self.end <= start + EPSILON_S:
+            chosen = None
+        began = False
+        while self._next is not None and self._next.begin - self._origin < end - EPSILON_S:
+            shot = self._next
+            self._advance()
+            if shot.frame is not None:
+                began = began or shot.begin - self._origin >= start - EPSILON_S
+                if chosen is None or shot.begin - self._origin <= middle + EPSILON_S:
+                    chosen = shot
+        return (self._canvas(chosen.frame) if chosen is not None and chosen.frame is not None else None), began
+
+    def _advance(self) -> None:
+        if self._next is not None and self._next.frame is not None:
+            self._current = self._next
+        self._next = next(self._source, None)
+
+    def _canvas(self, frame: av.VideoFrame) -> NDArray[np.uint8]:
+        if self._shown is None or self._shown[0] is not frame:
+            self._shown = (frame, upright_picture(frame, self._fit, self._pixel_ratio))
+        return self._shown[1]
