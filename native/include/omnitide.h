@@ -1,0 +1,218 @@
+// OmniTide's native runtime: an endless audio-video-text history in a KV cache that stays small and compact.
+//
+//   ot_session * s;
+//   ot_session_params p = ot_session_default_params();
+//   if (ot_session_create(llama_ctx, mtmd_ctx, &p, &s) != OT_OK) puts(ot_last_error());
+//   ot_unit_begin(s, OT_UNIT_MEDIA, 0.0, 1.0);
+//   ot_unit_image(s, rgb, 112, 112);
+//   ot_unit_audio(s, pcm, 16000, NULL, 0, NULL, 0);
+//   ot_unit_commit(s, 0, &ingest);      // encode -> place -> prefill -> ledger
+//   ot_session_maintain(s, 0, &report); // retention + relocation, when history > high watermark
+//   ot_session_free(s);                 // before llama_free(llama_ctx)
+//
+// Threads: a session and its llama context belong to one thread at a time; only ot_session_interrupt may be called from
+// another. Returns: OT_OK or an error code; then ot_last_error() says what happened (text of the calling thread, valid
+// until its next failing call). A failed call leaves the session as it was unless it returns OT_ERR_BROKEN.
+// Ownership: what ot_*_create returns is freed by ot_*_free; nothing else is handed over. Arrays that go in are copied.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OT_ABI_VERSION 1
+
+enum ot_status {
+    OT_OK = 0,
+    OT_ERR_ARGUMENT = 1,     // the call is wrong: nothing was done
+    OT_ERR_UNSUPPORTED = 2,  // this model, memory or build can't do it
+    OT_ERR_NO_ROOM = 3,      // the cache has too few free cells: nothing was done
+    OT_ERR_DECODE = 4,       // llama.cpp failed: the unit was taken back, the session is usable
+    OT_ERR_ENCODE = 5,       // an encoder failed: the unit was taken back
+    OT_ERR_INTERRUPTED = 6,  // ot_session_interrupt: the unit was taken back
+    OT_ERR_BROKEN = 7        // a relocation failed midway: the session must be restored or thrown away
+};
+
+enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
+enum ot_unit_kind { OT_UNIT_SYSTEM, OT_UNIT_MEDIA, OT_UNIT_QUESTION, OT_UNIT_RESPONSE };
+enum ot_policy { OT_POLICY_FULL, OT_POLICY_OMNIPICK, OT_POLICY_FIFO, OT_POLICY_TOKEN, OT_POLICY_STREAMING_LLM };
+enum ot_planner { OT_PLANNER_NATIVE, OT_PLANNER_EAGER, OT_PLANNER_CLASS_PACKING, OT_PLANNER_ORDERED_SUFFIX, OT_PLANNER_AUTO };
+enum ot_positions { OT_POSITIONS_COMPACT, OT_POSITIONS_SPARSE };
+enum ot_cell_class { OT_CELL_FREE, OT_CELL_MUST, OT_CELL_SELECTED, OT_CELL_RECENT };
+
+// --- library ---------------------------------------------------------------------------------------------------------
+
+// OT_ABI_VERSION of the compiled library; the caller compares it with the header it was built against.
+int ot_abi_version(void);
+
+// Versions of the llama.cpp libraries this process has loaded, and those this library was built for.
+const char * ot_llama_version(void);
+const char * ot_ggml_version(void);
+const char * ot_expected_llama_version(void);
+const char * ot_expected_ggml_version(void);
+
+// Text of the last failure in this thread; never NULL.
+const char * ot_last_error(void);
+
+// --- session ---------------------------------------------------------------------------------------------------------
+
+typedef struct ot_session ot_session;
+
+typedef struct ot_session_params {
+    uint32_t size;  // sizeof(ot_session_params)
+    int32_t policy;
+    uint32_t high_watermark;
+    uint32_t low_watermark;
+    uint32_t recent_units;  // 0: as many as fit the low watermark
+    uint32_t image_sinks;
+    uint32_t audio_sinks;
+    uint32_t text_budget;
+    uint32_t sinks;
+    int32_t planner;
+    uint32_t min_pages;
+    int32_t positions;
+    uint32_t page_size;
+    uint32_t subblock_size;
+    uint32_t span_align;
+    int32_t threads;        // for the encoders
+    int32_t stock_memory;   // 1: leave llama.cpp's memory as it is (policy full only)
+    float temperature;      // 0: greedy
+    uint32_t seed;
+} ot_session_params;
+
+ot_session_params ot_session_default_params(void);
+
+// Takes over the memory of `llama_context` (a struct llama_context *, empty, one sequence). `mtmd_context` may be NULL.
+// Both must outlive the session, and the session must be freed before them.
+int ot_session_create(void * llama_context, void * mtmd_context, const ot_session_params * params, ot_session ** out);
+void ot_session_free(ot_session * s);
+
+// Makes the unit or answer in hand stop at the next opportunity (OT_ERR_INTERRUPTED / stop). Any thread, signal-safe.
+void ot_session_interrupt(ot_session * s, int on);
+
+// --- units: begin, parts in order, commit (or abandon) ---------------------------------------------------------------
+
+typedef struct ot_ingest {
+    uint64_t unit;  // its id
+    uint32_t image_tokens, audio_tokens, text_tokens, boundary_tokens, total_tokens;
+    double encode_ms, prefill_ms;
+    uint32_t history_tokens;
+} ot_ingest;
+
+int ot_unit_begin(ot_session * s, int kind, double start_s, double end_s);
+int ot_unit_tokens(ot_session * s, int role, const int32_t * tokens, size_t n);
+
+// 8-bit RGB, row-major; encoded at once. Writes the number of tokens if n_tokens is not NULL.
+int ot_unit_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, uint32_t * n_tokens);
+
+// Mono float samples at the encoder's rate, with real sound before and after where there is any (at most 320 and 200
+// samples are used). Too short for one token: writes 0 tokens and adds nothing.
+int ot_unit_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,
+                  uint32_t * n_tokens);
+
+// Rows of embeddings (n x n_embd) as an encoder gives them; `width` > 0: a raster, of which tokens [first, first + n)
+// follow. For callers with encoders of their own, shared encodings, and tests.
+int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, const float * rows, size_t n);
+
+// Prefills the unit. want_logits: 1 for a unit that a generation follows.
+int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out);
+void ot_unit_abandon(ot_session * s);
+
+// --- answers ---------------------------------------------------------------------------------------------------------
+
+typedef struct ot_generated {
+    int32_t token;  // -1 when the answer ended
+    int32_t end;    // 1: the model ended it
+    char piece[64]; // bytes of the token (not terminated, may be part of a character)
+    int32_t piece_len;
+} ot_generated;
+
+// Starts a response unit. REQUIRES: the last commit wanted logits.
+int ot_generate_begin(ot_session * s, double at_s);
+// Samples one token and takes it into the history; at the end (ends with end = 1) takes nothing.
+int ot_generate_next(ot_session * s, ot_generated * out);
+// Closes the response unit with the template's tokens (boundary). Works after an interruption as well.
+int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t * unit);
+
+// --- maintenance -----------------------------------------------------------------------------------------------------
+
+typedef struct ot_layout_stats {
+    uint32_t useful_cells, active_pages, active_subblocks, page_span, physical_span, holes, largest_hole;
+} ot_layout_stats;
+
+typedef struct ot_maintenance {
+    int32_t retained;  // 1: retention deleted something
+    uint32_t before_tokens, after_tokens;
+    uint32_t full_units, partial_units, dropped_units;
+    double plan_ms;
+    int32_t planned;   // 1: a migration was planned (after a retention)
+    int32_t planner;   // OT_PLANNER_*, never AUTO
+    int32_t accepted;
+    const char * reason;
+    uint32_t rows_moved, rows_shifted;
+    uint64_t bytes;
+    ot_layout_stats before, after;
+    double migrate_ms;
+} ot_maintenance;
+
+// Retention and relocation when the history is above the high watermark, or above `limit` tokens if limit > 0 and lower.
+int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out);
+
+// --- looking inside --------------------------------------------------------------------------------------------------
+
+typedef struct ot_snapshot {
+    uint32_t history_tokens, next_position, n_cells, free_cells, n_units, max_rotations;
+    uint32_t must_cells, selected_cells, recent_cells;
+    uint64_t kv_bytes_allocated, kv_bytes_per_cell;
+    int32_t mrope, transposed_v;
+    ot_layout_stats layout;
+} ot_snapshot;
+
+typedef struct ot_unit_info {
+    uint64_t id;
+    int32_t kind, partial;
+    uint32_t tokens, n_spans;
+    double start_s, end_s;
+} ot_unit_info;
+
+typedef struct ot_span_info {
+    int32_t role, continues;
+    uint32_t length, first, width, rotations;
+    int32_t base;
+} ot_span_info;
+
+typedef struct ot_token_info {
+    uint32_t cell;
+    int32_t t, y, x;
+} ot_token_info;
+
+int ot_session_snapshot(const ot_session * s, ot_snapshot * out);
+// Each fills at most `cap` entries and returns how many there are.
+size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap);
+size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap);
+size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap);
+size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap);
+
+// Compares the ledger with llama.cpp's cells; OT_OK when they agree.
+int ot_session_check(const ot_session * s);
+
+// Logits after the newest token that wanted them (n_vocab floats), and one cell's key row of one layer as floats.
+int ot_session_logits(ot_session * s, float * out, size_t cap);
+size_t ot_session_key_width(const ot_session * s, uint32_t layer);
+int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap);
+
+// What the encoders give, without touching the history: rows of n_embd floats. rows may be NULL to ask for the count.
+int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, float * rows, size_t cap_rows, uint32_t * n_rows,
+                    uint32_t * raster_width);
+int ot_encode_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,
+                    float * rows, size_t cap_rows, uint32_t * n_rows);
+// Log-mel spectrogram of the window: n_mel rows of n_frames.
+int ot_mel(const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right, uint32_t n_mel, float * out,
+           size_t cap, uint32_t * n_frames);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,369 @@
+// The C API: nothing but translation. No exception crosses it, every failure leaves a status and a text.
+#include "omnitide.h"
+
+#include "session/session.h"
+
+#include <ggml.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+using namespace ot;
+
+struct ot_session {
+    Session session;
+};
+
+namespace {
+
+thread_local std::string last_error = "no error";
+
+int fail(int status, std::string what) {
+    last_error = std::move(what);
+    return status;
+}
+
+// Runs `body`, which may throw, and says how it went.
+template <typename Body>
+int guarded(Body && body) {
+    try {
+        body();
+        return OT_OK;
+    } catch (const Failure & failure) {
+        return fail(failure.status, failure.what);
+    } catch (const EncodeError & error) {
+        return fail(OT_ERR_ENCODE, error.what);
+    } catch (const std::bad_alloc &) {
+        return fail(OT_ERR_DECODE, "out of memory");
+    } catch (const std::exception & error) {
+        return fail(OT_ERR_DECODE, error.what());
+    }
+}
+
+template <typename Enum>
+Enum checked(int32_t value, Enum last, const char * name) {
+    if (value < 0 || value > static_cast<int32_t>(last)) throw Failure{OT_ERR_ARGUMENT, std::string("unknown ") + name + " " + std::to_string(value)};
+    return static_cast<Enum>(value);
+}
+
+SessionSettings settings_from(const ot_session_params & p) {
+    if (p.size != sizeof(ot_session_params)) throw Failure{OT_ERR_ARGUMENT, "ot_session_params has another size: built against another header"};
+    if (p.low_watermark == 0 || p.low_watermark >= p.high_watermark) throw Failure{OT_ERR_ARGUMENT, "0 < low watermark < high watermark must hold"};
+    if (p.page_size == 0 || p.subblock_size == 0 || p.page_size % p.subblock_size != 0) {
+        throw Failure{OT_ERR_ARGUMENT, "the subblock size must divide the page size"};
+    }
+    SessionSettings s;
+    s.history.pick.policy = checked(p.policy, Policy::StreamingLlm, "policy");
+    s.history.pick.high_watermark = p.high_watermark;
+    s.history.pick.low_watermark = p.low_watermark;
+    s.history.pick.recent_units = p.recent_units;
+    s.history.pick.image_sinks = p.image_sinks;
+    s.history.pick.audio_sinks = p.audio_sinks;
+    s.history.pick.text_budget = p.text_budget;
+    s.history.pick.sinks = p.sinks;
+    s.history.page.planner = checked(p.planner, Planner::OrderedSuffix, "layout planner");
+    s.history.page.min_pages = p.min_pages;
+    s.history.geometry = {p.page_size, p.subblock_size, p.span_align};
+    s.history.compact_positions = p.positions == OT_POSITIONS_COMPACT;
+    s.threads = p.threads;
+    s.stock_memory = p.stock_memory != 0;
+    s.temperature = p.temperature;
+    s.seed = p.seed;
+    return s;
+}
+
+ot_layout_stats to_c(const LayoutStats & stats) {
+    return {stats.useful_cells, stats.active_pages, stats.active_subblocks, stats.page_span, stats.physical_span, stats.holes, stats.largest_hole};
+}
+
+// Fills at most cap entries; the number there are.
+template <typename T, typename Visit>
+size_t fill(T * out, size_t cap, Visit && visit) {
+    size_t n = 0;
+    visit([&](const T & entry) {
+        if (out && n < cap) out[n] = entry;
+        ++n;
+    });
+    return n;
+}
+
+void copy_rows(const Embedding & embedding, size_t n_embd, float * rows, size_t cap_rows, uint32_t * n_rows) {
+    *n_rows = embedding.n_rows;
+    if (!rows) return;
+    if (cap_rows < embedding.n_rows) throw Failure{OT_ERR_ARGUMENT, "the buffer has too few rows"};
+    std::copy_n(embedding.rows.begin(), embedding.n_rows * n_embd, rows);
+}
+
+}  // namespace
+
+// --- library ---------------------------------------------------------------------------------------------------------
+
+int ot_abi_version(void) { return OT_ABI_VERSION; }
+const char * ot_llama_version(void) { return llama_version(); }
+const char * ot_ggml_version(void) { return ggml_version(); }
+const char * ot_expected_llama_version(void) { return OMNITIDE_LLAMA_VERSION; }
+const char * ot_expected_ggml_version(void) { return OMNITIDE_GGML_VERSION; }
+const char * ot_last_error(void) { return last_error.c_str(); }
+
+// --- session ---------------------------------------------------------------------------------------------------------
+
+ot_session_params ot_session_default_params(void) {
+    const HistorySettings defaults;
+    ot_session_params p{};
+    p.size = sizeof(p);
+    p.policy = OT_POLICY_OMNIPICK;
+    p.high_watermark = defaults.pick.high_watermark;
+    p.low_watermark = defaults.pick.low_watermark;
+    p.recent_units = defaults.pick.recent_units;
+    p.image_sinks = defaults.pick.image_sinks;
+    p.audio_sinks = defaults.pick.audio_sinks;
+    p.text_budget = defaults.pick.text_budget;
+    p.sinks = defaults.pick.sinks;
+    p.planner = OT_PLANNER_EAGER;
+    p.min_pages = defaults.page.min_pages;
+    p.positions = OT_POSITIONS_COMPACT;
+    p.page_size = defaults.geometry.page_size;
+    p.subblock_size = defaults.geometry.subblock_size;
+    p.span_align = defaults.geometry.span_align;
+    p.threads = 2;
+    return p;
+}
+
+int ot_session_create(void * llama_context_ptr, void * mtmd_context_ptr, const ot_session_params * params, ot_session ** out) {
+    return guarded([&] {
+        if (!llama_context_ptr || !params || !out) throw Failure{OT_ERR_ARGUMENT, "a pointer is missing"};
+        *out = new ot_session{{*static_cast<llama_context *>(llama_context_ptr), static_cast<mtmd_context *>(mtmd_context_ptr), settings_from(*params)}};
+    });
+}
+
+void ot_session_free(ot_session * s) { delete s; }
+void ot_session_interrupt(ot_session * s, int on) { s->session.interrupt(on != 0); }
+
+// --- units -----------------------------------------------------------------------------------------------------------
+
+int ot_unit_begin(ot_session * s, int kind, double start_s, double end_s) {
+    return guarded([&] { s->session.begin(checked(kind, UnitKind::Response, "unit kind"), start_s, end_s); });
+}
+
+int ot_unit_tokens(ot_session * s, int role, const int32_t * tokens, size_t n) {
+    return guarded([&] { s->session.add_tokens(checked(role, Role::System, "role"), tokens, n); });
+}
+
+int ot_unit_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, uint32_t * n_tokens) {
+    return guarded([&] {
+        const uint32_t n = s->session.add_image(rgb, width, height);
+        if (n_tokens) *n_tokens = n;
+    });
+}
+
+int ot_unit_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,
+                  uint32_t * n_tokens) {
+    return guarded([&] {
+        const uint32_t added = s->session.add_audio({pcm, n}, {left, n_left}, {right, n_right});
+        if (n_tokens) *n_tokens = added;
+    });
+}
+
+int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, const float * rows, size_t n) {
+    return guarded([&] { s->session.add_rows(checked(role, Role::System, "role"), width, first, rows, n); });
+}
+
+int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out) {
+    return guarded([&] {
+        const Ingested done = s->session.commit(want_logits != 0);
+        if (!out) return;
+        const auto tokens = [&](Role role) { return done.tokens_by_role[static_cast<size_t>(role)]; };
+        *out = {};
+        out->unit = done.unit;
+        out->image_tokens = tokens(Role::ImageSource) + tokens(Role::ImageSlice);
+        out->audio_tokens = tokens(Role::Audio);
+        out->text_tokens = tokens(Role::Text) + tokens(Role::Response) + tokens(Role::System);
+        out->boundary_tokens = tokens(Role::Boundary);
+        out->total_tokens = out->image_tokens + out->audio_tokens + out->text_tokens + out->boundary_tokens;
+        out->encode_ms = done.encode_ms;
+        out->prefill_ms = done.prefill_ms;
+        out->history_tokens = s->session.history().ledger().tokens();
+    });
+}
+
+void ot_unit_abandon(ot_session * s) { s->session.abandon(); }
+
+// --- answers ---------------------------------------------------------------------------------------------------------
+
+int ot_generate_begin(ot_session * s, double at_s) {
+    return guarded([&] { s->session.generate_begin(at_s); });
+}
+
+int ot_generate_next(ot_session * s, ot_generated * out) {
+    return guarded([&] {
+        const Generated next = s->session.generate_next();
+        *out = {};
+        out->token = next.token;
+        out->end = next.token == kNoToken;
+        out->piece_len = static_cast<int32_t>(next.piece.size());
+        std::memcpy(out->piece, next.piece.data(), next.piece.size());
+    });
+}
+
+int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t * unit) {
+    return guarded([&] {
+        const uint64_t id = s->session.generate_end(closing, n);
+        if (unit) *unit = id;
+    });
+}
+
+// --- maintenance -----------------------------------------------------------------------------------------------------
+
+int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out) {
+    return guarded([&] {
+        const Maintained done = s->session.maintain(limit);
+        const RetentionPlan & retention = done.upkeep.retention;
+        const MigrationPlan & migration = done.upkeep.migration;
+        *out = {};
+        out->retained = retention.triggered;
+        out->before_tokens = retention.before_tokens;
+        out->after_tokens = retention.after_tokens;
+        out->full_units = retention.full_units;
+        out->partial_units = retention.partial_units;
+        out->dropped_units = retention.dropped_units;
+        out->plan_ms = done.plan_ms;
+        out->planned = retention.triggered;
+        out->planner = static_cast<int32_t>(migration.planner);
+        out->accepted = migration.accepted;
+        out->reason = migration.reason;
+        out->rows_moved = done.upkeep.rows_moved;
+        out->rows_shifted = done.upkeep.rows_shifted;
+        out->bytes = done.upkeep.rows.size() * (s->session.cache() ? s->session.cache()->bytes_per_cell() : 0);
+        out->before = to_c(migration.before);
+        out->after = to_c(migration.after);
+        out->migrate_ms = done.migrate_ms;
+    });
+}
+
+// --- looking inside --------------------------------------------------------------------------------------------------
+
+int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {
+    return guarded([&] {
+        const History & history = s->session.history();
+        *out = {};
+        out->history_tokens = history.ledger().tokens();
+        out->next_position = static_cast<uint32_t>(history.ledger().next_position());
+        out->n_cells = history.layout().size();
+        out->free_cells = history.free_cells();
+        out->n_units = static_cast<uint32_t>(history.ledger().units().size());
+        out->max_rotations = history.ledger().max_rotations();
+        for (Cell cell = 0; cell < history.layout().size(); ++cell) {
+            switch (history.layout().at(cell)) {
+                case CellClass::Free: break;
+                case CellClass::Must: ++out->must_cells; break;
+                case CellClass::Selected: ++out->selected_cells; break;
+                case CellClass::Recent: ++out->recent_cells; break;
+            }
+        }
+        if (const CacheHandle * cache = s->session.cache()) {
+            out->kv_bytes_per_cell = cache->bytes_per_cell();
+            out->kv_bytes_allocated = out->kv_bytes_per_cell * out->n_cells;
+            out->transposed_v = cache->transposed_values();
+        }
+        out->mrope = s->session.mrope();
+        out->layout = to_c(history.layout().stats());
+    });
+}
+
+size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap) {
+    const Layout & layout = s->session.history().layout();
+    return fill(classes, cap, [&](auto add) {
+        for (Cell cell = 0; cell < layout.size(); ++cell) add(static_cast<uint8_t>(layout.at(cell)));
+    });
+}
+
+size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap) {
+    return fill(out, cap, [&](auto add) {
+        for (const Unit & unit : s->session.history().ledger().units()) {
+            add(ot_unit_info{unit.id, static_cast<int32_t>(unit.kind), unit.partial, unit.tokens(), static_cast<uint32_t>(unit.spans.size()), unit.start_s, unit.end_s});
+        }
+    });
+}
+
+size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap) {
+    return fill(out, cap, [&](auto add) {
+        for (const Unit & unit : s->session.history().ledger().units()) {
+            for (const Span & span : unit.spans) {
+                add(ot_span_info{static_cast<int32_t>(span.role), span.continues, span.length, span.first, span.width, span.rotations, span.base});
+            }
+        }
+    });
+}
+
+size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap) {
+    return fill(out, cap, [&](auto add) {
+        for (const Unit & unit : s->session.history().ledger().units()) {
+            size_t token = 0;
+            for (const Span & span : unit.spans) {
+                for (uint32_t i = 0; i < span.length; ++i) {
+                    const TokenPosition p = token_position(span, i, s->session.mrope());
+                    add(ot_token_info{unit.cells[token++], p.t, p.y, p.x});
+                }
+            }
+        }
+    });
+}
+
+int ot_session_check(const ot_session * s) {
+    return guarded([&] {
+        if (std::string what = s->session.mismatch(); !what.empty()) throw Failure{OT_ERR_BROKEN, what};
+    });
+}
+
+int ot_session_logits(ot_session * s, float * out, size_t cap) {
+    return guarded([&] {
+        const float * logits = s->session.logits();
+        if (!logits) throw Failure{OT_ERR_ARGUMENT, "the last unit wanted no logits"};
+        if (cap < s->session.n_vocab()) throw Failure{OT_ERR_ARGUMENT, "the buffer is smaller than the vocabulary"};
+        std::copy_n(logits, s->session.n_vocab(), out);
+    });
+}
+
+size_t ot_session_key_width(const ot_session * s, uint32_t layer) {
+    const CacheHandle * cache = s->session.cache();
+    return cache ? cache->key_width(layer) : 0;
+}
+
+int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap) {
+    return guarded([&] {
+        const CacheHandle * cache = s->session.cache();
+        const std::vector<float> row = cache ? cache->key_row(layer, cell) : std::vector<float>{};
+        if (row.empty() || cap < row.size()) throw Failure{OT_ERR_ARGUMENT, "no such layer or cell, or too small a buffer"};
+        std::copy(row.begin(), row.end(), out);
+    });
+}
+
+int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, float * rows, size_t cap_rows, uint32_t * n_rows,
+                    uint32_t * raster_width) {
+    return guarded([&] {
+        const Embedding image = s->session.encoder().image(rgb, width, height);
+        copy_rows(image, s->session.n_embd(), rows, cap_rows, n_rows);
+        if (raster_width) *raster_width = image.width;
+    });
+}
+
+int ot_encode_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,
+                    float * rows, size_t cap_rows, uint32_t * n_rows) {
+    return guarded([&] {
+        const Embedding sound = s->session.encoder().audio({pcm, n}, {left, n_left}, {right, n_right});
+        copy_rows(sound, s->session.n_embd(), rows, cap_rows, n_rows);
+    });
+}
+
+int ot_mel(const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right, uint32_t n_mel, float * out,
+           size_t cap, uint32_t * n_frames) {
+    return guarded([&] {
+        const Mel mel = log_mel({pcm, n}, {left, n_left}, {right, n_right}, n_mel);
+        if (cap < mel.data.size()) throw Failure{OT_ERR_ARGUMENT, "the buffer is too small"};
+        std::copy(mel.data.begin(), mel.data.end(), out);
+        *n_frames = mel.n_frames;
+    });
+}

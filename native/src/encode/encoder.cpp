@@ -1,0 +1,135 @@
+#include "encode/encoder.h"
+
+#include "clip-impl.h"
+#include "clip-model.h"
+#include "clip.h"
+#include "mtmd.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace ot {
+namespace {
+
+constexpr uint32_t kMinFrames = 4;     // fewer give no token and abort inside the encoder
+constexpr uint32_t kMaxFrames = 3000;  // positions the encoder has
+
+// The first two members of mtmd_context; no API hands them out. check_layout() holds them against what the API says.
+struct MtmdHead {
+    clip_ctx * vision;
+    clip_ctx * audio;
+};
+
+const MtmdHead & head_of(const mtmd_context * mtmd) { return *reinterpret_cast<const MtmdHead *>(mtmd); }
+
+bool layout_as_expected(const mtmd_context * mtmd) {
+    const MtmdHead & head = head_of(mtmd);
+    return (head.vision != nullptr) == mtmd_support_vision(mtmd) && (head.audio != nullptr) == mtmd_support_audio(mtmd);
+}
+
+// Projectors whose audio mtmd prepares as Whisper does.
+bool is_whisper_projector(projector_type type) {
+    switch (type) {
+        case PROJECTOR_TYPE_QWEN2A:
+        case PROJECTOR_TYPE_QWEN25O:
+        case PROJECTOR_TYPE_VOXTRAL:
+        case PROJECTOR_TYPE_ULTRAVOX:
+        case PROJECTOR_TYPE_GLMA:
+        case PROJECTOR_TYPE_MERALION:
+        case PROJECTOR_TYPE_MUSIC_FLAMINGO:
+            return true;
+        default:
+            return false;
+    }
+}
+
+struct FreeBitmap {
+    void operator()(mtmd_bitmap * bitmap) const { mtmd_bitmap_free(bitmap); }
+};
+struct FreeChunks {
+    void operator()(mtmd_input_chunks * chunks) const { mtmd_input_chunks_free(chunks); }
+};
+
+}  // namespace
+
+Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
+    : mtmd_(mtmd), mrope_(mrope), n_embd_(n_embd), threads_(threads) {
+    if (!mtmd) return;
+    vision_ = mtmd_support_vision(mtmd);
+    if (!mtmd_support_audio(mtmd)) return;
+    if (!layout_as_expected(mtmd)) {
+        why_no_audio_ = "libmtmd does not look as expected";
+        return;
+    }
+    clip_ctx * audio = head_of(mtmd).audio;
+    if (!is_whisper_projector(clip_get_projector_type(audio))) {
+        why_no_audio_ = "this model's audio encoder does not take Whisper's spectrogram";
+    } else if (static_cast<uint32_t>(clip_n_mmproj_embd(audio)) != n_embd) {
+        why_no_audio_ = "the audio encoder belongs to another language model";
+    } else {
+        audio_ = audio;
+    }
+}
+
+Embedding Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height) {
+    if (!vision_) throw EncodeError{"the model has no vision encoder"};
+    const std::unique_ptr<mtmd_bitmap, FreeBitmap> bitmap{mtmd_bitmap_init(width, height, rgb)};
+    const std::unique_ptr<mtmd_input_chunks, FreeChunks> chunks{mtmd_input_chunks_init()};
+    const mtmd_input_text text{mtmd_get_marker(mtmd_), std::char_traits<char>::length(mtmd_get_marker(mtmd_)), false, true};
+    const mtmd_bitmap * bitmaps[] = {bitmap.get()};
+    if (mtmd_tokenize(mtmd_, chunks.get(), &text, bitmaps, 1) != 0) throw EncodeError{"the image can't be prepared for the encoder"};
+
+    const mtmd_input_chunk * image = nullptr;
+    for (size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
+        const mtmd_input_chunk * chunk = mtmd_input_chunks_get(chunks.get(), i);
+        if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) continue;  // mtmd's own markers
+        if (image) throw EncodeError{"this model cuts images into slices, which is not supported yet"};
+        image = chunk;
+    }
+    if (!image) throw EncodeError{"the image gives no tokens"};
+    if (mtmd_decode_use_non_causal(mtmd_, image)) throw EncodeError{"this model attends to images without a causal mask, which is not supported yet"};
+    if (mtmd_encode_chunk(mtmd_, image) != 0) throw EncodeError{"the image encoder failed"};
+
+    Embedding out;
+    out.n_rows = static_cast<uint32_t>(mtmd_input_chunk_get_n_tokens(image));
+    if (mrope_) {
+        // The raster's width: how far x goes before y takes its first step.
+        const mtmd_image_tokens * tokens = mtmd_input_chunk_get_tokens_image(image);
+        out.width = out.n_rows;
+        for (uint32_t i = 0; i < out.n_rows; ++i) {
+            if (mtmd_image_tokens_get_decoder_pos(tokens, 0, i).y == 0) continue;
+            out.width = i;
+            break;
+        }
+    }
+    const float * rows = mtmd_get_output_embd(mtmd_);
+    out.rows.assign(rows, rows + static_cast<size_t>(out.n_rows) * n_embd_);
+    return out;
+}
+
+Embedding Encoder::audio(Sound window, Sound left, Sound right) {
+    if (!audio_) throw EncodeError{why_no_audio_};
+    Mel mel = log_mel(window, left, right, static_cast<uint32_t>(clip_get_hparams(audio_)->n_mel_bins));
+    const uint32_t frames = mel.n_frames / 2 * 2;  // the encoder halves them twice; odd counts abort
+    if (frames < kMinFrames) return {};
+    if (frames > kMaxFrames) throw EncodeError{"a unit may hold at most 30 seconds of sound"};
+
+    std::vector<float> even(static_cast<size_t>(mel.n_mel) * frames);
+    for (uint32_t m = 0; m < mel.n_mel; ++m) {
+        std::copy_n(mel.data.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * mel.n_frames), frames,
+                    even.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * frames));
+    }
+    clip_image_f32 spectrogram;
+    spectrogram.set_size({static_cast<int>(frames), static_cast<int>(mel.n_mel)}, false, true);
+    spectrogram.cpy_buf(even);
+    clip_image_f32_batch batch;
+    batch.is_audio = true;
+    Embedding out;
+    out.n_rows = static_cast<uint32_t>(clip_n_output_tokens(audio_, &spectrogram));
+    batch.entries.push_back(std::move(spectrogram));
+    out.rows.resize(static_cast<size_t>(out.n_rows) * n_embd_);
+    if (!clip_image_batch_encode(audio_, threads_, &batch, out.rows)) throw EncodeError{"the audio encoder failed"};
+    return out;
+}
+
+}  // namespace ot

@@ -1,0 +1,272 @@
+#include "llama/memory.h"
+
+#include "llama/access.h"
+#include "llama-batch.h"
+#include "llama-model.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <typeinfo>
+#include <utility>
+
+namespace ot {
+
+// Forwards everything to the cache it owns, except where a token goes (init_batch), what a pending update does
+// (init_update) and whether positions can shift.
+class TideMemory final : public llama_memory_i {
+public:
+    TideMemory(llama_memory_ptr inner, llama_kv_cache & cache, CacheHandle & handle)
+        : inner_(std::move(inner)), cache_(cache), handle_(&handle) {}
+
+    ~TideMemory() override {
+        if (handle_) handle_->memory_ = nullptr;
+    }
+
+    void release() { handle_ = nullptr; }
+
+    llama_kv_cache & cache() { return cache_; }
+    const llama_kv_cells & cells() const { return cache_.get_cells(0); }
+    // The cells are ours to keep: llama.cpp has no API to write one cell's position.
+    llama_kv_cells & mutable_cells() { return const_cast<llama_kv_cells &>(cells()); }
+
+    void place_next(std::vector<uint32_t> cells) { next_cells_ = std::move(cells); }
+    void queue(std::vector<Row> rows) { pending_ = std::move(rows); }
+    bool take_failure() { return std::exchange(failed_, false); }
+
+    llama_memory_context_ptr init_batch(llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) override;
+    llama_memory_context_ptr init_full() override { return cache_.init_full(); }
+    llama_memory_context_ptr init_update(llama_context * context, bool optimize) override;
+    bool get_can_shift() const override { return true; }
+
+    void clear(bool data) override { cache_.clear(data); }
+    bool seq_rm(llama_seq_id seq, llama_pos p0, llama_pos p1) override { return cache_.seq_rm(seq, p0, p1); }
+    void seq_cp(llama_seq_id src, llama_seq_id dst, llama_pos p0, llama_pos p1) override { cache_.seq_cp(src, dst, p0, p1); }
+    void seq_keep(llama_seq_id seq) override { cache_.seq_keep(seq); }
+    // The stock versions mark a pending K-shift, which aborts the process under M-RoPE. Positions change through
+    // relocate() alone, so these do nothing rather than that.
+    void seq_add(llama_seq_id, llama_pos, llama_pos, llama_pos) override {}
+    void seq_div(llama_seq_id, llama_pos, llama_pos, int) override {}
+    llama_pos seq_pos_min(llama_seq_id seq) const override { return cache_.seq_pos_min(seq); }
+    llama_pos seq_pos_max(llama_seq_id seq) const override { return cache_.seq_pos_max(seq); }
+    std::map<ggml_backend_buffer_type_t, size_t> memory_breakdown() const override { return cache_.memory_breakdown(); }
+    void state_write(llama_io_write_i & io, llama_seq_id seq, llama_state_seq_flags flags) const override {
+        cache_.state_write(io, seq, flags);
+    }
+    void state_read(llama_io_read_i & io, llama_seq_id seq, llama_state_seq_flags flags) override { cache_.state_read(io, seq, flags); }
+
+    bool apply_pending(llama_context & context);
+
+private:
+    void move_cells(const std::vector<Row> & rows);
+
+    llama_memory_ptr inner_;
+    llama_kv_cache & cache_;
+    CacheHandle * handle_;
+    std::vector<uint32_t> next_cells_;
+    std::vector<Row> pending_;
+    bool failed_ = false;
+};
+
+namespace {
+
+// What llama_context::memory_update applies: our relocation instead of the stock K-shift.
+class RelocationContext final : public llama_memory_context_i {
+public:
+    RelocationContext(TideMemory & memory, llama_context & context) : memory_(memory), context_(context) {}
+    bool next() override { return false; }
+    bool apply() override { return memory_.apply_pending(context_); }
+    const llama_ubatch & get_ubatch() const override { return none_; }
+    llama_memory_status get_status() const override { return LLAMA_MEMORY_STATUS_SUCCESS; }
+
+private:
+    TideMemory & memory_;
+    llama_context & context_;
+    llama_ubatch none_{};
+};
+
+std::string type_name(const llama_memory_i & memory) {
+    int status = 0;
+    char * demangled = abi::__cxa_demangle(typeid(memory).name(), nullptr, nullptr, &status);
+    std::string name = status == 0 && demangled ? demangled : typeid(memory).name();
+    std::free(demangled);
+    return name;
+}
+
+// A word a user may have met for the memories that llama.cpp has besides the plain cache.
+std::string describe(const llama_memory_i & memory) {
+    const std::string name = type_name(memory);
+    if (name.find("iswa") != std::string::npos) return "a sliding-window KV cache (" + name + ")";
+    if (name.find("hybrid") != std::string::npos) return "a hybrid of attention and recurrent state (" + name + ")";
+    if (name.find("recurrent") != std::string::npos) return "recurrent state (" + name + ")";
+    return "a special KV cache (" + name + ")";
+}
+
+// Why this cache can't be taken over; empty when it can.
+std::string refusal(llama_context & context, llama_memory_i * memory) {
+    if (!memory) return "the model has no KV cache";
+    auto * cache = dynamic_cast<llama_kv_cache *>(memory);
+    if (!cache) return "the model's memory is " + describe(*memory) + ", not a plain KV cache";
+    const llama_hparams & hparams = context.get_model().hparams;
+    if (cache->get_n_stream() != 1) return "the context has more than one stream";
+    if (hparams.is_mla()) return "the model uses multi-head latent attention (MLA)";
+    if (access::shares_another(*cache)) return "the context shares another context's cache";
+    if (context.get_cparams().yarn_ext_factor > 0.0f) return "the context extends its window with YaRN";
+    // Step3.5 has rotary dimensions that differ by layer; a shift over one number of them would be wrong.
+    if (context.get_model().arch == LLM_ARCH_STEP35) return "the model's rotary dimensions differ by layer";
+    return "";
+}
+
+}  // namespace
+
+llama_memory_context_ptr TideMemory::init_batch(llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) {
+    // Without a placement (llama.cpp's own warm-up and reserve runs) the cache looks for itself.
+    if (next_cells_.empty()) return cache_.init_batch(balloc, n_ubatch, embd_all);
+    const std::vector<uint32_t> cells = std::exchange(next_cells_, {});
+    const auto refuse = [] { return std::make_unique<llama_kv_cache_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE); };
+
+    balloc.split_reset();
+    std::vector<llama_ubatch> ubatches;
+    llama_kv_cache::slot_info_vec_t slots;
+    size_t next = 0;
+    for (;;) {
+        llama_ubatch ubatch = balloc.split_simple(n_ubatch);
+        if (ubatch.n_tokens == 0) break;
+        if (next + ubatch.n_tokens > cells.size()) return refuse();
+        llama_kv_cache::slot_info slot;
+        slot.resize(1);
+        slot.s0 = slot.s1 = 0;
+        slot.strm[0] = 0;
+        const auto first = cells.begin() + static_cast<std::ptrdiff_t>(next);
+        slot.idxs[0].assign(first, first + ubatch.n_tokens);
+        next += ubatch.n_tokens;
+        slots.push_back(std::move(slot));
+        ubatches.push_back(std::move(ubatch));
+    }
+    if (next != cells.size() || ubatches.empty()) return refuse();
+
+    // apply_ubatch on a used cell would purge all older positions of the sequence.
+    std::vector<bool> taken(cache_.get_size());
+    for (const uint32_t cell : cells) {
+        if (cell >= taken.size() || taken[cell] || !this->cells().is_empty(cell)) return refuse();
+        taken[cell] = true;
+    }
+    return std::make_unique<llama_kv_cache_context>(&cache_, std::move(slots), std::move(ubatches));
+}
+
+llama_memory_context_ptr TideMemory::init_update(llama_context * context, bool optimize) {
+    if (pending_.empty()) return cache_.init_update(context, optimize);
+    return std::make_unique<RelocationContext>(*this, *context);
+}
+
+bool TideMemory::apply_pending(llama_context & context) {
+    const std::vector<Row> rows = std::exchange(pending_, {});
+    failed_ = true;  // an exception on the way counts as failure, too
+    if (!relocate_rows(context, cache_, rows)) return false;
+    move_cells(rows);
+    failed_ = false;
+    return true;
+}
+
+void TideMemory::move_cells(const std::vector<Row> & rows) {
+    struct Saved {
+        llama_pos position;
+        llama_kv_cell_ext ext;
+    };
+    llama_kv_cells & cells = mutable_cells();
+    std::vector<Saved> saved;
+    saved.reserve(rows.size());
+    for (const Row & row : rows) saved.push_back({cells.pos_get(row.src), cells.ext_get(row.src)});
+    for (const Row & row : rows) cells.rm(row.src);
+    for (size_t i = 0; i < rows.size(); ++i) {
+        // Never cells.pos_add: it marks a pending K-shift.
+        llama_kv_cell_ext ext = saved[i].ext;
+        ext.x += rows[i].delta;
+        ext.y += rows[i].delta;
+        cells.pos_set(rows[i].dst, saved[i].position + rows[i].delta);
+        cells.ext_set(rows[i].dst, ext);
+        cells.seq_add(rows[i].dst, 0);
+    }
+}
+
+std::unique_ptr<CacheHandle> CacheHandle::attach(llama_context & context, std::string & reason) {
+    llama_memory_ptr & memory = access::memory_of(context);
+    reason = refusal(context, memory.get());
+    if (!reason.empty()) return nullptr;
+    auto & cache = static_cast<llama_kv_cache &>(*memory);
+    std::unique_ptr<CacheHandle> handle{new CacheHandle(context)};
+
+    // Canary: our view of the object must say what the public API says, before anything relies on it.
+    if (cache.get_size() < llama_n_ctx(&context) || cache.get_cells(0).get_used() != 0 || llama_memory_seq_pos_max(memory.get(), 0) != -1) {
+        reason = cache.get_cells(0).get_used() != 0 ? "the context is not empty" : "llama.cpp's cache does not look as expected";
+        return nullptr;
+    }
+
+    auto decorated = std::make_unique<TideMemory>(std::move(memory), cache, *handle);
+    handle->memory_ = decorated.get();
+    memory = std::move(decorated);
+    return handle;
+}
+
+CacheHandle::~CacheHandle() {
+    if (memory_) memory_->release();
+}
+
+uint32_t CacheHandle::n_cells() const { return memory_ ? memory_->cache().get_size() : 0; }
+bool CacheHandle::is_empty(uint32_t cell) const { return !memory_ || memory_->cells().is_empty(cell); }
+int32_t CacheHandle::position(uint32_t cell) const { return is_empty(cell) ? -1 : memory_->cells().pos_get(cell); }
+bool CacheHandle::transposed_values() const { return memory_ && access::is_v_transposed(memory_->cache()); }
+
+uint64_t CacheHandle::bytes_per_cell() const {
+    if (!memory_) return 0;
+    uint64_t total = 0;
+    for (const auto & [type, bytes] : memory_->memory_breakdown()) total += bytes;
+    return total / n_cells();
+}
+
+void CacheHandle::place_next(std::vector<uint32_t> cells) {
+    if (memory_) memory_->place_next(std::move(cells));
+}
+
+void CacheHandle::remove(const std::vector<uint32_t> & cells) {
+    if (!memory_) return;
+    for (const uint32_t cell : cells) {
+        if (!memory_->cells().is_empty(cell)) memory_->mutable_cells().rm(cell);
+    }
+}
+
+bool CacheHandle::relocate(std::vector<Row> rows) {
+    if (rows.empty()) return true;
+    if (!memory_) return false;
+    memory_->queue(std::move(rows));
+    // Through memory_update, which drops the graph kept for reuse and reserves again; a relocation behind its back
+    // would leave a stale reusable graph.
+    context_.memory_update(false);
+    return !memory_->take_failure();
+}
+
+size_t CacheHandle::key_width(uint32_t layer) const {
+    if (!memory_) return 0;
+    for (const uint32_t il : memory_->cache().get_layer_ids()) {
+        if (il == layer) return static_cast<size_t>(memory_->cache().get_k_storage(static_cast<int32_t>(layer))->ne[0]);
+    }
+    return 0;
+}
+
+std::vector<float> CacheHandle::key_row(uint32_t layer, uint32_t cell) const {
+    const size_t width = key_width(layer);
+    if (width == 0 || cell >= n_cells()) return {};
+    context_.synchronize();
+    const ggml_tensor * keys = memory_->cache().get_k_storage(static_cast<int32_t>(layer));
+    std::vector<uint8_t> raw(ggml_row_size(keys->type, keys->ne[0]));
+    ggml_backend_tensor_get(keys, raw.data(), cell * keys->nb[1], raw.size());
+    std::vector<float> row(width);
+    if (keys->type == GGML_TYPE_F32) {
+        std::memcpy(row.data(), raw.data(), raw.size());
+    } else {
+        ggml_get_type_traits(keys->type)->to_float(raw.data(), row.data(), static_cast<int64_t>(width));
+    }
+    return row;
+}
+
+}  // namespace ot

@@ -1,0 +1,52 @@
+// The memory decorator: stands in for the KV cache of an unmodified llama_context, so that we choose the cell of every
+// token and can shift and move cached rows, also under M-RoPE.
+#pragma once
+
+#include "llama/relocation.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct llama_context;
+
+namespace ot {
+
+class TideMemory;
+
+// The session's view of one context's cache. Lives as long as the session; notices when the context dies first.
+class CacheHandle {
+public:
+    // Takes the context's memory over. On refusal returns null and says why in `reason`.
+    static std::unique_ptr<CacheHandle> attach(llama_context & context, std::string & reason);
+    ~CacheHandle();
+
+    uint32_t n_cells() const;
+    bool is_empty(uint32_t cell) const;
+    int32_t position(uint32_t cell) const;
+    bool transposed_values() const;
+    uint64_t bytes_per_cell() const;
+
+    // The tokens of the next llama_decode go into these cells, in token order. REQUIRES: as many as tokens, all empty.
+    void place_next(std::vector<uint32_t> cells);
+
+    // Empties cells (those that are not empty).
+    void remove(const std::vector<uint32_t> & cells);
+
+    // Runs the relocation now, and then moves the cells' metadata. false: the rows are in an unknown state.
+    bool relocate(std::vector<Row> rows);
+
+    // One layer's key row as floats; empty when there is no such layer or cell.
+    std::vector<float> key_row(uint32_t layer, uint32_t cell) const;
+    size_t key_width(uint32_t layer) const;
+
+private:
+    explicit CacheHandle(llama_context & context) : context_(context) {}
+
+    llama_context & context_;
+    TideMemory * memory_ = nullptr;  // owned by the context; null once that died
+    friend class TideMemory;
+};
+
+}  // namespace ot

@@ -1,0 +1,23 @@
+// Relocation: position shift and migration of cached rows, fused into one graph over all layers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+struct llama_context;
+class llama_kv_cache;
+
+namespace ot {
+
+// Row `src` goes to `dst`, its keys re-rotated by `delta` positions. src == dst: only shifted; delta == 0: only moved.
+struct Row {
+    uint32_t src, dst;
+    int32_t delta;
+};
+
+// Gathers every row that moves or shifts, then scatters: rows may overlap in any way. Sources are distinct, and so are
+// destinations; a destination is either free or itself a source. Keys and values only, the cells are the caller's.
+// false: nothing is promised about the rows.
+bool relocate_rows(llama_context & context, llama_kv_cache & cache, const std::vector<Row> & rows);
+
+}  // namespace ot

@@ -1,0 +1,98 @@
+#include "session/history.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace ot {
+namespace {
+
+MigrationPlan plan_migration(const Layout & layout, const PlannerSettings & settings) {
+    switch (settings.planner) {
+        case Planner::Eager: return plan_eager(layout);
+        case Planner::ClassPacking: return plan_class_packing(layout);
+        case Planner::OrderedSuffix: return plan_ordered_suffix(layout, settings.min_pages);
+        default: return plan_native(layout);
+    }
+}
+
+// One row a survivor: a shifted one that also moves must not be two.
+std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector<Move> & moves) {
+    std::unordered_map<Cell, size_t> index;
+    std::vector<Relocated> rows;
+    rows.reserve(shifts.size() + moves.size());
+    index.reserve(shifts.size());
+    for (const Shift & shift : shifts) {
+        index.emplace(shift.cell, rows.size());
+        rows.push_back({shift.cell, shift.cell, shift.delta});
+    }
+    for (const Move & move : moves) {
+        if (const auto found = index.find(move.src); found != index.end()) {
+            rows[found->second].dst = move.dst;
+        } else {
+            rows.push_back({move.src, move.dst, 0});
+        }
+    }
+    return rows;
+}
+
+}  // namespace
+
+History::History(bool mrope, uint32_t n_cells, const HistorySettings & settings)
+    : settings_(settings), ledger_(mrope), layout_(n_cells, settings.geometry) {}
+
+std::vector<Cell> History::place(uint32_t n) { return ot::place(layout_, n, placement_for(settings_.page.planner), head_); }
+
+uint64_t History::append(UnitKind kind, std::vector<Span> spans, std::vector<Cell> cells, double start_s, double end_s) {
+    occupy(cells, kind == UnitKind::System ? CellClass::Must : CellClass::Recent);
+    return ledger_.append(kind, std::move(spans), std::move(cells), start_s, end_s);
+}
+
+void History::extend_last(Cell cell) {
+    occupy({cell}, ledger_.units().back().partial ? CellClass::Selected : CellClass::Recent);
+    ledger_.extend_last(cell);
+}
+
+void History::add_span(Role role, std::vector<Cell> cells) {
+    occupy(cells, ledger_.units().back().partial ? CellClass::Selected : CellClass::Recent);
+    ledger_.add_span(role, std::move(cells));
+}
+
+void History::occupy(const std::vector<Cell> & cells, CellClass cls) {
+    for (const Cell cell : cells) layout_.set(cell, cls);
+}
+
+Upkeep History::maintain(uint32_t limit) {
+    Upkeep upkeep;
+    PickSettings pick = settings_.pick;
+    if (limit > 0 && limit < pick.high_watermark) {
+        pick.high_watermark = limit;
+        pick.low_watermark = std::min(pick.low_watermark, limit);
+    }
+    upkeep.retention = plan_retention(ledger_, pick);
+    if (!upkeep.retention.triggered) return upkeep;
+
+    CutResult cut = ledger_.cut(upkeep.retention.cuts, settings_.compact_positions);
+    upkeep.freed = std::move(cut.freed);
+    if (!upkeep.freed.empty()) head_ = std::min(head_, upkeep.freed.front());  // as llama.cpp's own deletion does
+
+    layout_ = classify(ledger_, layout_.size(), settings_.geometry);
+    upkeep.migration = plan_migration(layout_, settings_.page);
+    upkeep.rows = fuse(cut.shifts, upkeep.migration.moves);
+    upkeep.rows_moved = static_cast<uint32_t>(upkeep.migration.moves.size());
+    upkeep.rows_shifted = static_cast<uint32_t>(cut.shifts.size());
+    if (!upkeep.migration.moves.empty()) {
+        std::vector<Cell> from, to;
+        from.reserve(upkeep.migration.moves.size());
+        to.reserve(upkeep.migration.moves.size());
+        for (const Move & move : upkeep.migration.moves) {
+            from.push_back(move.src);
+            to.push_back(move.dst);
+        }
+        ledger_.move_cells(from, to);
+        layout_ = moved(layout_, upkeep.migration.moves);
+    }
+    return upkeep;
+}
+
+}  // namespace ot

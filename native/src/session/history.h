@@ -1,0 +1,67 @@
+// The history without a model: ledger, cells, and what retention and migration would do. Pure, so that the live session,
+// simulation and tests run the same plans.
+#pragma once
+
+#include "ledger/ledger.h"
+#include "page/page.h"
+#include "pick/pick.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ot {
+
+struct HistorySettings {
+    PickSettings pick;
+    PlannerSettings page;
+    Geometry geometry;
+    bool compact_positions = true;
+};
+
+// A survivor that changes its place or its position.
+struct Relocated {
+    Cell src, dst;
+    Position delta;
+};
+
+// One round of upkeep: what was deleted, what moves, what shifts.
+struct Upkeep {
+    RetentionPlan retention;
+    MigrationPlan migration;
+    std::vector<Cell> freed;
+    std::vector<Relocated> rows;
+    uint32_t rows_moved = 0;
+    uint32_t rows_shifted = 0;
+};
+
+class History {
+public:
+    History(bool mrope, uint32_t n_cells, const HistorySettings & settings);
+
+    const Ledger & ledger() const { return ledger_; }
+    const Layout & layout() const { return layout_; }
+    const HistorySettings & settings() const { return settings_; }
+    uint32_t free_cells() const { return layout_.size() - layout_.used(); }
+
+    // Cells for the next n tokens, in token order; empty when there is no room.
+    std::vector<Cell> place(uint32_t n);
+
+    Position lay_out(std::vector<Span> & spans) const { return ledger_.lay_out(spans); }
+    uint64_t append(UnitKind kind, std::vector<Span> spans, std::vector<Cell> cells, double start_s, double end_s);
+    void extend_last(Cell cell);
+    void add_span(Role role, std::vector<Cell> cells);
+
+    // Retention down to the low watermark when the history is above min(high watermark, limit), and the migration that
+    // follows from it. The history changes at once; the caller executes `freed` and `rows` on the cache.
+    Upkeep maintain(uint32_t limit);
+
+private:
+    void occupy(const std::vector<Cell> & cells, CellClass cls);
+
+    HistorySettings settings_;
+    Ledger ledger_;
+    Layout layout_;
+    Cell head_ = 0;
+};
+
+}  // namespace ot

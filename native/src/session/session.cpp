@@ -1,0 +1,345 @@
+#include "session/session.h"
+
+#include "omnitide.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace ot {
+namespace {
+
+class Stopwatch {
+public:
+    double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+bool is_mrope(const llama_model & model) {
+    const llama_rope_type type = llama_model_rope_type(&model);
+    return type == LLAMA_ROPE_TYPE_MROPE || type == LLAMA_ROPE_TYPE_IMROPE;
+}
+
+std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSettings & settings) {
+    if (settings.stock_memory) {
+        if (settings.history.pick.policy != Policy::Full) throw Failure{OT_ERR_ARGUMENT, "llama.cpp's own memory allows the policy full alone"};
+        return nullptr;
+    }
+    std::string reason;
+    auto handle = CacheHandle::attach(context, reason);
+    if (!handle) throw Failure{OT_ERR_UNSUPPORTED, reason};
+    return handle;
+}
+
+// An answer's tokens all lie in one unit; its positions follow the history's.
+std::vector<TokenPosition> positions_of(const std::vector<Span> & spans, bool mrope) {
+    std::vector<TokenPosition> positions;
+    for (const Span & span : spans) {
+        for (uint32_t i = 0; i < span.length; ++i) positions.push_back(token_position(span, i, mrope));
+    }
+    return positions;
+}
+
+}  // namespace
+
+Session::Session(llama_context & context, mtmd_context * mtmd, const SessionSettings & settings)
+    : context_(context),
+      model_(*llama_get_model(&context)),
+      vocab_(*llama_model_get_vocab(&model_)),
+      n_embd_(static_cast<uint32_t>(llama_model_n_embd_inp(&model_))),
+      cache_(take_over(context, settings)),
+      history_(is_mrope(model_), cache_ ? cache_->n_cells() : llama_n_ctx(&context), settings.history),
+      encoder_(mtmd, n_embd_, is_mrope(model_), settings.threads),
+      token_rows_(model_) {
+    sampler_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
+    if (settings.temperature <= 0.0f) {
+        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_greedy());
+    } else {
+        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_temp(settings.temperature));
+        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_dist(settings.seed));
+    }
+    llama_set_abort_callback(&context_, abort_callback, this);
+}
+
+Session::~Session() { llama_set_abort_callback(&context_, nullptr, nullptr); }
+
+bool Session::abort_callback(void * session) {
+    const auto * self = static_cast<const Session *>(session);
+    return self->abortable_ && self->interrupted_.load(std::memory_order_relaxed);
+}
+
+void Session::require_usable() const {
+    if (broken_) throw Failure{OT_ERR_BROKEN, "a relocation failed earlier; the session must be restored or thrown away"};
+}
+
+// --- units -----------------------------------------------------------------------------------------------------------
+
+Draft & Session::draft() {
+    if (!draft_) throw Failure{OT_ERR_ARGUMENT, "no unit was begun"};
+    return *draft_;
+}
+
+void Session::begin(UnitKind kind, double start_s, double end_s) {
+    require_usable();
+    if (draft_) throw Failure{OT_ERR_ARGUMENT, "a unit is being put together already"};
+    if (answer_) throw Failure{OT_ERR_ARGUMENT, "an answer is being generated"};
+    draft_.emplace();
+    draft_->kind = kind;
+    draft_->start_s = start_s;
+    draft_->end_s = end_s;
+}
+
+void Session::add_tokens(Role role, const int32_t * tokens, size_t n) {
+    Draft & unit = draft();
+    for (size_t i = 0; i < n; ++i) {
+        if (tokens[i] < 0 || tokens[i] >= llama_vocab_n_tokens(&vocab_)) throw Failure{OT_ERR_ARGUMENT, "a token is outside the vocabulary"};
+    }
+    unit.add_tokens(role, tokens, n);
+}
+
+uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height) {
+    Draft & unit = draft();
+    const Stopwatch watch;
+    const Embedding image = encoder_.image(rgb, width, height);
+    unit.add_rows(Role::ImageSlice, image.width, 0, image.rows, image.n_rows);
+    unit.encode_ms += watch.ms();
+    return image.n_rows;
+}
+
+uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
+    Draft & unit = draft();
+    const Stopwatch watch;
+    const Embedding sound = encoder_.audio(window, left, right);
+    unit.add_rows(Role::Audio, 0, 0, sound.rows, sound.n_rows);
+    unit.encode_ms += watch.ms();
+    return sound.n_rows;
+}
+
+void Session::add_rows(Role role, uint32_t width, uint32_t first, const float * rows, size_t n) {
+    draft().add_rows(role, is_image(role) ? width : 0, first, std::vector<float>(rows, rows + n * n_embd_), static_cast<uint32_t>(n));
+}
+
+Ingested Session::commit(bool want_logits) {
+    require_usable();
+    Draft unit = std::exchange(draft_, std::nullopt).value_or(Draft{});
+    if (unit.size() == 0) throw Failure{OT_ERR_ARGUMENT, "the unit is empty"};
+
+    make_room(unit.size());
+    const Stopwatch watch;
+    history_.lay_out(unit.spans);
+    std::vector<Cell> cells = history_.place(unit.size());
+    decode(unit, positions_of(unit.spans, mrope()), cells, want_logits);
+
+    Ingested done;
+    for (const Span & span : unit.spans) done.tokens_by_role[static_cast<size_t>(span.role)] += span.length;
+    done.unit = history_.append(unit.kind, std::move(unit.spans), std::move(cells), unit.start_s, unit.end_s);
+    done.encode_ms = unit.encode_ms;
+    done.prefill_ms = watch.ms();
+    return done;
+}
+
+void Session::make_room(uint32_t n) {
+    if (history_.free_cells() >= n) return;
+    if (n < n_cells() && history_.settings().pick.policy != Policy::Full) maintain(n_cells() - n);
+    if (history_.free_cells() < n) {
+        throw Failure{OT_ERR_NO_ROOM, "the cache is full: " + std::to_string(n) + " tokens need room, " + std::to_string(history_.free_cells()) +
+                                          " of " + std::to_string(n_cells()) + " cells are free"};
+    }
+}
+
+void Session::decode(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits) {
+    logits_ready_ = false;
+    const uint32_t n_batch = llama_n_batch(&context_);
+    // With rows in it the whole unit is one batch of rows where the model allows; else runs of tokens and rows alternate.
+    const bool all_rows = unit.has_rows() && token_rows_.available();
+    size_t row = 0;
+    try {
+        for (uint32_t begin = 0; begin < unit.size();) {
+            const bool rows = all_rows || unit.tokens[begin] == kNoToken;
+            uint32_t end = begin;
+            size_t next_row = row;
+            while (end < unit.size() && end - begin < n_batch && (all_rows || (unit.tokens[end] == kNoToken) == rows)) {
+                next_row += unit.tokens[end] == kNoToken;
+                ++end;
+            }
+            decode_run(unit, positions, cells, begin, end, rows, row, want_logits && end == unit.size());
+            row = next_row;
+            begin = end;
+        }
+    } catch (...) {
+        take_back(cells, positions.front().t);
+        throw;
+    }
+    logits_ready_ = want_logits;
+}
+
+void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
+                         uint32_t end, bool as_rows, size_t first_row, bool want_logits) {
+    const uint32_t n = end - begin;
+    const bool four = as_rows && mrope();  // t, y, x and an unused fourth, one section after the other
+    std::vector<llama_pos> pos(static_cast<size_t>(n) * (four ? 4 : 1), 0);
+    std::vector<int32_t> n_seq(n, 1);
+    llama_seq_id zero = 0;
+    std::vector<llama_seq_id *> seq(n, &zero);
+    std::vector<int8_t> output(n, 0);
+    std::vector<llama_token> tokens;
+    std::vector<float> rows;
+    if (want_logits) output.back() = 1;
+    for (uint32_t i = 0; i < n; ++i) {
+        const TokenPosition & p = positions[begin + i];
+        pos[i] = p.t;
+        if (four) {
+            pos[n + i] = p.y;
+            pos[2 * n + i] = p.x;
+        }
+        const int32_t token = unit.tokens[begin + i];
+        if (!as_rows) {
+            tokens.push_back(token);
+        } else if (token != kNoToken) {
+            token_rows_.append(token, rows);
+        } else {
+            const auto from = unit.rows.begin() + static_cast<std::ptrdiff_t>(first_row++ * n_embd_);
+            rows.insert(rows.end(), from, from + n_embd_);
+        }
+    }
+    const llama_batch batch{static_cast<int32_t>(n), as_rows ? nullptr : tokens.data(), as_rows ? rows.data() : nullptr,
+                            pos.data(), n_seq.data(), seq.data(), output.data()};
+    if (cache_) cache_->place_next({cells.begin() + begin, cells.begin() + end});
+
+    int status = 0;
+    std::string detail;
+    try {
+        status = llama_decode(&context_, batch);
+        if (status == 0) llama_synchronize(&context_);
+    } catch (const std::exception & error) {
+        status = -1;
+        detail = error.what();
+    }
+    if (status == 2) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
+    if (status != 0) {
+        throw Failure{OT_ERR_DECODE, "llama.cpp could not decode " + std::to_string(n) + " tokens (status " + std::to_string(status) +
+                                         (detail.empty() ? ")" : "): " + detail)};
+    }
+}
+
+void Session::take_back(const std::vector<Cell> & cells, Position from) {
+    if (cache_) {
+        cache_->place_next({});
+        cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
+    } else {
+        llama_memory_seq_rm(llama_get_memory(&context_), 0, from, -1);
+    }
+}
+
+// --- answers ---------------------------------------------------------------------------------------------------------
+
+void Session::generate_begin(double at_s) {
+    require_usable();
+    if (draft_ || answer_) throw Failure{OT_ERR_ARGUMENT, "another unit is in the making"};
+    if (!logits_ready_) throw Failure{OT_ERR_ARGUMENT, "nothing was asked"};
+    llama_sampler_reset(sampler_.get());
+    answer_.emplace();
+    answer_->at_s = at_s;
+}
+
+Generated Session::generate_next() {
+    require_usable();
+    if (!answer_ || !logits_ready_) throw Failure{OT_ERR_ARGUMENT, "no answer is being generated"};
+    Generated out;
+    const llama_token token = llama_sampler_sample(sampler_.get(), &context_, -1);
+    if (llama_vocab_is_eog(&vocab_, token)) return out;
+
+    append_tokens(Role::Response, {token}, true);
+    out.token = token;
+    char piece[64];
+    const int32_t length = llama_token_to_piece(&vocab_, token, piece, sizeof(piece), 0, false);
+    if (length > 0) out.piece.assign(piece, static_cast<size_t>(length));
+    return out;
+}
+
+uint64_t Session::generate_end(const int32_t * closing, size_t n) {
+    require_usable();
+    if (!answer_) throw Failure{OT_ERR_ARGUMENT, "no answer is being generated"};
+    if (n > 0) append_tokens(Role::Boundary, {closing, closing + n}, false);
+    answer_.reset();
+    logits_ready_ = false;
+    return history_.ledger().units().empty() ? 0 : history_.ledger().units().back().id;
+}
+
+void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits) {
+    const uint32_t n = static_cast<uint32_t>(tokens.size());
+    make_room(n);  // retention in the middle of an answer, if it must be
+    Draft piece;
+    piece.add_tokens(role, tokens.data(), tokens.size());
+    history_.lay_out(piece.spans);
+    std::vector<Cell> cells = history_.place(n);
+    decode(piece, positions_of(piece.spans, mrope()), cells, want_logits);
+
+    const auto & units = history_.ledger().units();
+    if (!answer_->started) {
+        history_.append(UnitKind::Response, std::move(piece.spans), std::move(cells), answer_->at_s, answer_->at_s);
+        answer_->started = true;
+    } else if (units.back().spans.back().role == role) {
+        for (const Cell cell : cells) history_.extend_last(cell);
+    } else {
+        history_.add_span(role, std::move(cells));
+    }
+}
+
+// --- maintenance -----------------------------------------------------------------------------------------------------
+
+Maintained Session::maintain(uint32_t limit) {
+    require_usable();
+    Maintained done;
+    const Stopwatch planning;
+    done.upkeep = history_.maintain(limit);
+    done.plan_ms = planning.ms();
+    if (!done.upkeep.retention.triggered) return done;
+
+    const Stopwatch migrating;
+    if (cache_) {
+        cache_->remove(done.upkeep.freed);
+        std::vector<Row> rows;
+        rows.reserve(done.upkeep.rows.size());
+        for (const Relocated & row : done.upkeep.rows) rows.push_back({row.src, row.dst, row.delta});
+        if (!cache_->relocate(std::move(rows))) {
+            broken_ = true;
+            throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
+        }
+    }
+    done.migrate_ms = migrating.ms();
+    return done;
+}
+
+// --- looking inside --------------------------------------------------------------------------------------------------
+
+const float * Session::logits() const { return logits_ready_ ? llama_get_logits_ith(&context_, -1) : nullptr; }
+
+uint32_t Session::n_vocab() const { return static_cast<uint32_t>(llama_vocab_n_tokens(&vocab_)); }
+
+std::string Session::mismatch() const {
+    if (!cache_) return "";
+    std::vector<bool> seen(n_cells());
+    for (const Unit & unit : history_.ledger().units()) {
+        size_t token = 0;
+        for (const Span & span : unit.spans) {
+            for (uint32_t i = 0; i < span.length; ++i, ++token) {
+                const Cell cell = unit.cells[token];
+                seen[cell] = true;
+                const Position expected = token_position(span, i, mrope()).t;
+                if (cache_->position(cell) != expected) {
+                    return "cell " + std::to_string(cell) + " holds position " + std::to_string(cache_->position(cell)) + ", the ledger says " +
+                           std::to_string(expected);
+                }
+            }
+        }
+    }
+    for (Cell cell = 0; cell < n_cells(); ++cell) {
+        if (!seen[cell] && !cache_->is_empty(cell)) return "cell " + std::to_string(cell) + " is in use, the ledger knows nothing of it";
+    }
+    return "";
+}
+
+}  // namespace ot

@@ -1,0 +1,129 @@
+// A session: units go in, the history stays bounded and compact, answers come out. Ties encoder, history and llama.cpp
+// together. Not thread-safe but for interrupt().
+#pragma once
+
+#include "encode/encoder.h"
+#include "llama/memory.h"
+#include "llama/token_rows.h"
+#include "session/draft.h"
+#include "session/history.h"
+
+#include <llama.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ot {
+
+// Thrown inside the session, turned into a status and a text at the C API.
+struct Failure {
+    int status;  // OT_ERR_*
+    std::string what;
+};
+
+struct SessionSettings {
+    HistorySettings history;
+    int threads = 2;
+    bool stock_memory = false;
+    float temperature = 0.0f;
+    uint32_t seed = 0;
+};
+
+struct Ingested {
+    uint64_t unit = 0;
+    uint32_t tokens_by_role[7] = {};
+    double encode_ms = 0;
+    double prefill_ms = 0;
+};
+
+struct Maintained {
+    Upkeep upkeep;
+    double plan_ms = 0;
+    double migrate_ms = 0;
+};
+
+struct Generated {
+    int32_t token = kNoToken;  // kNoToken: the model ended its answer
+    std::string piece;
+};
+
+class Session {
+public:
+    Session(llama_context & context, mtmd_context * mtmd, const SessionSettings & settings);
+    ~Session();
+    Session(const Session &) = delete;
+    Session & operator=(const Session &) = delete;
+
+    void interrupt(bool on) { interrupted_.store(on, std::memory_order_relaxed); }
+
+    // --- units
+    void begin(UnitKind kind, double start_s, double end_s);
+    void add_tokens(Role role, const int32_t * tokens, size_t n);
+    uint32_t add_image(const uint8_t * rgb, uint32_t width, uint32_t height);
+    uint32_t add_audio(Sound window, Sound left, Sound right);
+    void add_rows(Role role, uint32_t width, uint32_t first, const float * rows, size_t n);
+    Ingested commit(bool want_logits);
+    void abandon() { draft_.reset(); }
+
+    // --- answers
+    void generate_begin(double at_s);
+    Generated generate_next();
+    uint64_t generate_end(const int32_t * closing, size_t n);
+
+    // --- maintenance
+    Maintained maintain(uint32_t limit);
+
+    // --- looking inside
+    const History & history() const { return history_; }
+    const CacheHandle * cache() const { return cache_.get(); }
+    Encoder & encoder() { return encoder_; }
+    uint32_t n_embd() const { return n_embd_; }
+    uint32_t n_cells() const { return history_.layout().size(); }
+    bool mrope() const { return history_.ledger().mrope(); }
+    const float * logits() const;
+    uint32_t n_vocab() const;
+    std::string mismatch() const;  // between ledger and cache; empty when they agree
+
+private:
+    Draft & draft();
+    void require_usable() const;
+    void make_room(uint32_t n);
+    // Decodes a draft whose spans were laid out into `cells`; on failure every cell of it is empty again.
+    void decode(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits);
+    void decode_run(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
+                    uint32_t end, bool as_rows, size_t first_row, bool want_logits);
+    void take_back(const std::vector<Cell> & cells, Position from);
+    void append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits);
+    static bool abort_callback(void * session);
+
+    llama_context & context_;
+    const llama_model & model_;
+    const llama_vocab & vocab_;
+    uint32_t n_embd_;
+    bool broken_ = false;
+    bool logits_ready_ = false;
+    bool abortable_ = false;  // a relocation or an answer's token must not be cut in half
+    std::atomic<bool> interrupted_{false};
+
+    std::unique_ptr<CacheHandle> cache_;  // null: llama.cpp's own memory
+    History history_;
+    Encoder encoder_;
+    TokenRows token_rows_;
+    std::optional<Draft> draft_;
+
+    struct FreeSampler {
+        void operator()(llama_sampler * sampler) const { llama_sampler_free(sampler); }
+    };
+    std::unique_ptr<llama_sampler, FreeSampler> sampler_;
+
+    struct Answer {
+        double at_s = 0;
+        bool started = false;  // its unit is in the ledger
+    };
+    std::optional<Answer> answer_;
+};
+
+}  // namespace ot
