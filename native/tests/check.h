@@ -32,6 +32,10 @@ inline void fail(const char * file, int line, const std::string & what) {
     std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
 }
 
+inline void that(const char * file, int line, const char * text, bool condition) {
+    if (!condition) fail(file, line, text);
+}
+
 template <typename A, typename B>
 void equal(const char * file, int line, const char * text, const A & got, const B & wanted) {
     if (got == wanted) return;
@@ -47,7 +51,5 @@ void equal(const char * file, int line, const char * text, const A & got, const 
     static const check::Registration registration_##name{#name, name}; \
     static void name()
 
-#define CHECK(condition) \
-    if (!(condition)) check::fail(__FILE__, __LINE__, #condition)
-
+#define CHECK(condition) check::that(__FILE__, __LINE__, #condition, static_cast<bool>(condition))
 #define CHECK_EQ(got, wanted) check::equal(__FILE__, __LINE__, #got, got, wanted)

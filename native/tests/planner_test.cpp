@@ -1,0 +1,219 @@
+// What moves. omnipage.md, "Planners"; section 6.2 of the paper.
+#include "builders.h"
+#include "check.h"
+
+#include <set>
+
+namespace ot {
+
+namespace {
+
+constexpr Geometry kSmall{4, 2, 8};
+constexpr Geometry kNoRounding{4, 2, 1};  // n_kv = highest used cell + 1
+
+std::string moves_of(const MigrationPlan & plan) {
+    std::string text;
+    for (const Move & m : plan.moves) text += std::to_string(m.src) + ">" + std::to_string(m.dst) + " ";
+    return text;
+}
+
+Layout random_layout(Random & random) {
+    Geometry geometry = kSmall;
+    geometry.span_align = 1u << random.below(5);
+    Layout layout(random.between(1, 60), geometry);
+    const uint32_t fill = random.below(101);
+    const uint32_t must = random.below(8);
+    const uint32_t selected = random.below(101);
+    for (Cell cell = 0; cell < layout.size(); ++cell) {
+        if (cell < must || random.chance(1)) layout.set(cell, CellClass::Must);
+        else if (random.chance(fill)) layout.set(cell, random.chance(selected) ? CellClass::Selected : CellClass::Recent);
+    }
+    return layout;
+}
+
+std::vector<Cell> used_cells(const Layout & layout) {
+    std::vector<Cell> used;
+    for (Cell cell = 0; cell < layout.size(); ++cell) {
+        if (layout.at(cell) != CellClass::Free) used.push_back(cell);
+    }
+    return used;
+}
+
+// Class packing as it is written down: each candidate looks through all lower cells of the simulated layout.
+std::vector<Move> naive_class_packing(const Layout & layout) {
+    Layout now = layout;
+    const uint32_t size = layout.geometry().page_size;
+    const auto takes_selected = [&](uint32_t page) {
+        for (Cell c = page * size; c < std::min((page + 1) * size, now.size()); ++c) {
+            if (now.at(c) != CellClass::Free && now.at(c) != CellClass::Selected) return false;
+        }
+        return true;
+    };
+    std::vector<Move> moves;
+    for (Cell src = 0; src < layout.size(); ++src) {
+        if (layout.at(src) != CellClass::Selected || layout.page_class(src / size) == PageClass::Selected) continue;
+        for (Cell dst = 0; dst < src; ++dst) {
+            if (now.at(dst) != CellClass::Free || !takes_selected(dst / size)) continue;
+            now.set(src, CellClass::Free);
+            now.set(dst, CellClass::Selected);
+            moves.push_back({src, dst});
+            break;
+        }
+    }
+    return moves;
+}
+
+bool fewer_active(const LayoutStats & after, const LayoutStats & before) {
+    return after.active_pages < before.active_pages || after.active_subblocks < before.active_subblocks;
+}
+
+// Every k is tried, the whole layout simulated.
+std::vector<Move> naive_ordered_suffix(const Layout & layout, uint32_t min_pages) {
+    const std::vector<Cell> used = used_cells(layout);
+    const LayoutStats before = layout.stats();
+    std::vector<Move> best;
+    for (size_t k = 0; k < used.size(); ++k) {
+        std::vector<Move> moves;
+        bool must = false;
+        Cell dst = k == 0 ? 0 : used[k - 1] + 1;
+        for (size_t i = k; i < used.size(); ++i, ++dst) {
+            must = must || layout.at(used[i]) == CellClass::Must;
+            moves.push_back({used[i], dst});
+        }
+        const LayoutStats after = moved(layout, moves).stats();
+        const bool wins = after.page_span + min_pages * layout.geometry().page_size <= before.page_span &&
+                          after.physical_span < before.physical_span;
+        if (wins && !must) best = moves;
+    }
+    return best;
+}
+
+bool same(const std::vector<Move> & a, const std::vector<Move> & b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const Move & x, const Move & y) {
+               return x.src == y.src && x.dst == y.dst;
+           });
+}
+
+bool same(const LayoutStats & a, const LayoutStats & b) {
+    return a.useful_cells == b.useful_cells && a.active_pages == b.active_pages &&
+           a.active_subblocks == b.active_subblocks && a.page_span == b.page_span &&
+           a.physical_span == b.physical_span && a.holes == b.holes && a.largest_hole == b.largest_hole;
+}
+
+// What holds for every planner (omnipage.md, "Invariants").
+void check_plan(const Layout & layout, const MigrationPlan & plan) {
+    CHECK(std::string(plan.reason) != "");
+    CHECK_EQ(plan.accepted, !plan.moves.empty());
+    CHECK(same(plan.before, layout.stats()));
+    CHECK(same(plan.after, moved(layout, plan.moves).stats()));
+    CHECK_EQ(plan.after.useful_cells, plan.before.useful_cells);
+    CHECK(plan.moves.size() <= layout.used());
+    std::set<Cell> sources, destinations;
+    for (const Move & m : plan.moves) {
+        CHECK(m.dst < m.src);
+        CHECK(layout.at(m.src) != CellClass::Free);
+        CHECK(sources.insert(m.src).second);
+        CHECK(destinations.insert(m.dst).second);
+        if (plan.planner != Planner::Eager) CHECK(layout.at(m.src) != CellClass::Must);
+    }
+    for (const Cell dst : destinations) CHECK(layout.at(dst) == CellClass::Free || sources.count(dst));
+}
+
+}  // namespace
+
+TEST(planner_names_and_their_placements) {
+    struct Case { Planner planner; const char * name; Placement placement; };
+    for (const Case & c : std::vector<Case>{{Planner::Native, "native", Placement::Native},
+                                            {Planner::Eager, "eager", Placement::Span},
+                                            {Planner::ClassPacking, "class-packing", Placement::Class},
+                                            {Planner::OrderedSuffix, "ordered-suffix", Placement::Span},
+                                            {Planner::Auto, "auto", Placement::Span}}) {
+        CHECK_EQ(std::string(planner_name(c.planner)), c.name);
+        CHECK(placement_for(c.planner) == c.placement);
+    }
+}
+
+TEST(native_never_moves) {
+    const Layout layout = layout_of("S..r...s", kSmall);
+    check_plan(layout, plan_native(layout));
+    CHECK(!plan_native(layout).accepted);
+}
+
+TEST(eager_packs_everything_in_order) {
+    CHECK_EQ(moves_of(plan_eager(layout_of("SS.r..s.", kSmall))), "3>2 6>3 ");
+    CHECK_EQ(moves_of(plan_eager(layout_of(".S.r", kSmall))), "1>0 3>1 ");  // must-keep cells too
+    CHECK_EQ(moves_of(plan_eager(layout_of("SSrs....", kSmall))), "");
+    CHECK_EQ(moves_of(plan_eager(layout_of("........", kSmall))), "");
+}
+
+TEST(class_packing_moves_selected_cells_into_earlier_holes) {
+    struct Case { const char * cells; const char * moves; };
+    for (const Case & c : std::vector<Case>{
+             {"S...s...s...s...", "8>5 12>6 "},    // not beside the system unit; two pages fall empty
+             {"r...s...s...", "8>5 "},             // nor beside recent context
+             {"....s...s...", "4>0 8>1 "},         // an empty page takes them, their old cells are free at once
+             {"ssss..s.s...", "6>4 8>5 "},         // a Selected page stays
+             {"rrrrr.s.s...", ""},                 // pages mixed with recent context take nothing; 8 has none below
+             {"ss..ss......", "4>2 5>3 "},         // one page less
+             {"s.s.r...", "2>1 "},                 // a subblock less is enough
+             {"ss..rs..", ""},                     // 5>2 would leave as many pages and fill another subblock
+             {"r..r", ""},                         // no candidates
+         }) {
+        const Layout layout = layout_of(c.cells, kSmall);
+        CHECK_EQ(moves_of(plan_class_packing(layout)), c.moves);
+    }
+    CHECK_EQ(std::string(plan_class_packing(layout_of("....s...s...", kSmall)).reason), "fewer active pages");
+    CHECK_EQ(std::string(plan_class_packing(layout_of("s.s.r...", kSmall)).reason), "fewer active subblocks");
+}
+
+TEST(ordered_suffix_moves_the_shortest_suffix_that_wins_enough) {
+    struct Case { const char * cells; Geometry geometry; uint32_t min_pages; const char * moves; };
+    for (const Case & c : std::vector<Case>{
+             {"S...r...r...r...", kNoRounding, 1, "12>9 "},
+             {"S...r...r...r...", kNoRounding, 2, "8>5 12>6 "},
+             {"S...r...r...r...", kNoRounding, 3, "4>1 8>2 12>3 "},
+             {"S...r...r...r...", kNoRounding, 4, ""},      // more than there is to win
+             {"S...r...r...S...", kNoRounding, 1, ""},      // must-keep cells don't move
+             {"S...S...r...r...", kNoRounding, 2, "8>5 12>6 "},
+             {"S...S...r...r...", kNoRounding, 3, ""},
+             {"S...r...r...r...", kSmall, 1, "8>5 12>6 "},  // 12>9 leaves n_kv at 16
+             {"....r...", kNoRounding, 1, "4>0 "},          // from the very beginning
+             {"........", kNoRounding, 0, ""},
+             {"rrr.r...", kNoRounding, 0, "4>3 "},
+             {"rrrr....", kNoRounding, 0, ""},
+         }) {
+        const Layout layout = layout_of(c.cells, c.geometry);
+        CHECK_EQ(moves_of(plan_ordered_suffix(layout, c.min_pages)), c.moves);
+    }
+}
+
+TEST(random_plans) {
+    uint32_t packed = 0;
+    uint32_t suffixes = 0;
+    for (uint32_t seed = 0; seed < 4000 && !check::failed(); ++seed) {
+        Random random(seed);
+        const Layout layout = random_layout(random);
+
+        const MigrationPlan eager = plan_eager(layout);
+        check_plan(layout, eager);
+        CHECK_EQ(eager.after.holes, 0u);
+
+        const MigrationPlan packing = plan_class_packing(layout);
+        check_plan(layout, packing);
+        const std::vector<Move> naive = naive_class_packing(layout);
+        const bool wins = fewer_active(moved(layout, naive).stats(), layout.stats());
+        CHECK_EQ(packing.accepted, wins);
+        if (wins) CHECK(same(packing.moves, naive));
+        packed += wins;
+
+        const uint32_t min_pages = random.below(6);
+        const MigrationPlan suffix = plan_ordered_suffix(layout, min_pages);
+        check_plan(layout, suffix);
+        CHECK(same(suffix.moves, naive_ordered_suffix(layout, min_pages)));
+        suffixes += suffix.accepted;
+    }
+    CHECK(packed > 300);
+    CHECK(suffixes > 300);
+}
+
+}  // namespace ot
