@@ -36,6 +36,7 @@ public:
     void renumber() { next = number(0, 0); }
 
     std::vector<Token> tokens;
+    std::set<uint64_t> partial;  // units that have lost a token
     Position next = 0;
 
 private:
@@ -78,6 +79,7 @@ void check_equal(const Ledger & ledger, const TokenList & list) {
     size_t n = 0;
     for (const Unit & unit : ledger.units()) {
         uint32_t start = 0;
+        CHECK_EQ(unit.partial, list.partial.count(unit.id) != 0);
         CHECK(unit.spans.empty() || !unit.spans.front().continues);
         for (const Span & span : unit.spans) {
             CHECK(span.length > 0);
@@ -174,6 +176,9 @@ struct Run {
         const CutResult result = ledger.cut(cuts, !sparse_);
         CHECK(result.freed == std::vector<Cell>(gone.begin(), gone.end()));
         auto & tokens = list.tokens;
+        for (const Token & token : tokens) {
+            if (gone.count(token.cell)) list.partial.insert(token.unit);
+        }
         tokens.erase(std::remove_if(tokens.begin(), tokens.end(), [&](const Token & t) { return gone.count(t.cell); }),
                      tokens.end());
         if (!sparse_) list.renumber();

@@ -2,9 +2,6 @@
 #include "builders.h"
 #include "check.h"
 
-#include <map>
-#include <set>
-
 namespace ot {
 
 namespace {

@@ -4,7 +4,6 @@
 #include "pick/pick.h"
 
 #include <numeric>
-#include <set>
 
 namespace ot {
 
@@ -138,6 +137,9 @@ void check_plan(const Ledger & before, const PickSettings & settings, const Rete
     CHECK_EQ(after.tokens(), plan.after_tokens);
     if (plan.triggered) CHECK_EQ(after.units().size(), plan.full_units + plan.partial_units);
     CHECK_EQ(before.units().size(), plan.full_units + plan.partial_units + plan.dropped_units);
+    const auto partial = std::count_if(after.units().begin(), after.units().end(),
+                                       [](const Unit & unit) { return unit.partial; });
+    if (plan.triggered) CHECK_EQ(static_cast<size_t>(partial), plan.partial_units);
     CHECK(before.tokens() == 0 || after.tokens() > 0);
 
     std::vector<Cell> order, wanted;

@@ -2,6 +2,8 @@
 #include "builders.h"
 #include "check.h"
 
+#include <functional>
+
 namespace ot {
 
 namespace {
