@@ -1,0 +1,117 @@
+"""A batched forward pass of the thinker for units of one size: a 112² picture and one second of sound.
+
+Same weights and same mathematics as Hugging Face's modules, without their loops over pictures and clips.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import Qwen2_5OmniThinkerForConditionalGeneration as Thinker
+
+from models.demo.architecture import DEVIATION, MEAN
+
+SIDE = 112
+IMAGE_TOKENS = 16
+AUDIO_TOKENS = 25
+_PATCHES = 64
+_WRITTEN_OUT = 768
+
+
+def picture_embeddings(model: Thinker, pictures: Tensor) -> Tensor:
+    """uint8 [n, 112, 112, 3] → [n, 16, hidden]."""
+    tower = model.visual
+    pixels = (pictures.permute(0, 3, 1, 2).float() / 255 - _column(MEAN)) / _column(DEVIATION)
+    count = len(pixels)
+    patches = pixels.reshape(count, 3, 4, 2, 14, 4, 2, 14).permute(0, 2, 5, 3, 6, 1, 4, 7).reshape(count, _PATCHES, -1)
+    kernel = tower.patch_embed.proj.weight.sum(2).flatten(1)  # a still picture is two equal frames
+    x = F.linear(patches, kernel)
+    heads = tower.config.num_heads
+    width = x.shape[-1] // heads
+    cos, sin = _grid_angles(width)
+    for block in tower.blocks:
+        h = _rms(x, block.norm1)
+        q, k, v = (_split(layer(h), heads) for layer in (block.attn.q, block.attn.k, block.attn.v))
+        x = x + block.attn.proj(_attend(_rotate(q, cos, sin), _rotate(k, cos, sin), v))
+        x = x + block.mlp(_rms(x, block.norm2))
+    merger = tower.merger
+    return merger.mlp(_rms(x, merger.ln_q).reshape(count, IMAGE_TOKENS, -1))
+
+
+def sound_embeddings(model: Thinker, mel: Tensor) -> Tensor:
+    """Log-mel [n, 128, 100] → [n, 25, hidden]."""
+    tower = model.audio_tower
+    x = F.gelu(tower.conv2(F.gelu(tower.conv1(mel)))).transpose(1, 2)
+    x = x + tower.positional_embedding.positional_embedding[: x.shape[1]]
+    for layer in tower.layers:
+        attention = layer.self_attn
+        h = layer.self_attn_layer_norm(x)
+        q, k, v = (_split(p(h), attention.num_heads) for p in (attention.q_proj, attention.k_proj, attention.v_proj))
+        x = x + attention.out_proj(_attend(q, k, v))
+        x = x + layer.fc2(F.gelu(layer.fc1(layer.final_layer_norm(x))))
+    pooled = F.avg_pool1d(x.transpose(1, 2), 2, 2).transpose(1, 2)
+    return tower.proj(tower.ln_post(pooled))
+
+
+def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor) -> Tensor:
+    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → [n, tokens, hidden]."""
+    decoder = model.model
+    config = decoder.config
+    heads, shared = config.num_attention_heads, config.num_key_value_heads
+    angles = positions[..., None].float() * decoder.rotary_emb.inv_freq
+    parts = angles.split(config.rope_scaling["mrope_section"], -1)
+    half = torch.cat([part[axis] for axis, part in enumerate(parts)], -1)
+    angle = torch.cat([half, half], -1)[:, None]
+    cos, sin = angle.cos(), angle.sin()
+    x = embeddings
+    for layer in decoder.layers:
+        attention = layer.self_attn
+        h = _rms(x, layer.input_layernorm)
+        q = _rotate(_split(attention.q_proj(h), heads), cos, sin)
+        k = _rotate(_split(attention.k_proj(h), shared), cos, sin).expand(-1, heads, -1, -1)
+        v = _split(attention.v_proj(h), shared).expand(-1, heads, -1, -1)
+        x = x + attention.o_proj(_attend(q, k, v, causal=True))
+        x = x + layer.mlp(_rms(x, layer.post_attention_layernorm))
+    return _rms(x, decoder.norm)
+
+
+def logits(model: Thinker, states: Tensor) -> Tensor:
+    """Scores of the next token, by the tied embeddings."""
+    return F.linear(states, model.model.embed_tokens.weight.to(states.dtype)).float()
+
+
+def _column(values: tuple[float, ...]) -> Tensor:
+    return torch.tensor(values).view(1, 3, 1, 1)
+
+
+def _grid_angles(width: int) -> tuple[Tensor, Tensor]:
+    """cos and sin of the vision rotary embedding, patches in the order of 2×2 merge blocks: [64, width]."""
+    block = [(y + dy, x + dx) for y in range(0, 8, 2) for x in range(0, 8, 2) for dy in (0, 1) for dx in (0, 1)]
+    place = torch.tensor(block).float()
+    frequency = 10000.0 ** -(torch.arange(0, width // 2, 2).float() / (width // 2))
+    half = torch.cat([place[:, :1] * frequency, place[:, 1:] * frequency], -1)
+    angle = torch.cat([half, half], -1)
+    return angle.cos(), angle.sin()
+
+
+def _rms(x: Tensor, norm: nn.Module) -> Tensor:
+    return F.rms_norm(x, (x.shape[-1],), norm.weight, norm.variance_epsilon)
+
+
+def _split(x: Tensor, heads: int) -> Tensor:
+    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return (x * cos + torch.cat((-second, first), -1) * sin).to(x.dtype)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    """Attention, heads joined again. Written out for short rows, where PyTorch's fused kernel trains far slower."""
+    length = q.shape[2]
+    if length > _WRITTEN_OUT:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2).flatten(2)
+    scores = (q @ k.transpose(2, 3)).float() * q.shape[-1] ** -0.5
+    if causal:
+        scores = scores + torch.full((length, length), -1e9).triu(1)
+    return (scores.softmax(-1).to(v.dtype) @ v).transpose(1, 2).flatten(2)
