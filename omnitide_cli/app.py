@@ -1,0 +1,62 @@
+"""The command `omnitide`: wires the commands together, nothing else.
+
+Nothing heavy is imported here: `--help` and shell completion answer as fast as Typer lets them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from omnitide_cli import __version__
+from omnitide_cli.commands import settings
+from omnitide_cli.commands.run import Globals, run
+from omnitide_cli.commands.watch import EPILOG, watch
+
+app = typer.Typer(
+    name="omnitide",
+    help="Ask questions about video and sound while they stream, for as long as they last, on one machine.",
+    epilog="Defaults come from OMNITIDE_* variables, ./omnitide.toml, your own omnitide.toml, the model's manifest.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.command(epilog=EPILOG)(watch)
+
+
+def _version(wanted: bool) -> None:
+    if not wanted:
+        return
+    typer.echo(f"omnitide {__version__}")
+    try:
+        from omnitide_cli.runtime.versions import describe
+
+        typer.echo(describe())
+    except ImportError as error:
+        typer.echo(f"native runtime: can't be loaded ({error}); reinstall omnitide")
+    raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _global(
+    context: typer.Context,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Answers and errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="One line a unit and a retention.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show versions and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    state = context.ensure_object(Globals)
+    state.quiet, state.verbose, state.debug = quiet, verbose, debug
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        return
+    context.default_map = settings.default_map(context)
+
+
+def main() -> NoReturn:
+    """The entry point."""
+    sys.exit(run(app, sys.argv[1:]))

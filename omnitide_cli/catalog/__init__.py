@@ -1,0 +1,1 @@
+"""Which models OmniTide knows, what surrounds what in their prompts, and where their files lie."""

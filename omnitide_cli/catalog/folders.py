@@ -1,0 +1,34 @@
+"""Where OmniTide keeps things on this machine.
+
+`OMNITIDE_HOME` moves all of it into one folder, so that tests (and people who want so) leave nothing anywhere else.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def config_dir() -> Path:
+    """The user's `omnitide.toml` lies here."""
+    return _folder("config")
+
+
+def cache_dir() -> Path:
+    """What can be made or fetched again."""
+    return _folder("cache")
+
+
+def hub_dir() -> Path | None:
+    """Downloaded weights; None is Hugging Face's own folder, so that what other tools have fetched is found."""
+    return cache_dir() / "hub" if os.environ.get("OMNITIDE_HOME") else None
+
+
+def _folder(kind: str) -> Path:
+    home = os.environ.get("OMNITIDE_HOME")
+    if home:
+        return Path(home).expanduser() / kind
+    import platformdirs
+
+    folders = {"config": platformdirs.user_config_path, "cache": platformdirs.user_cache_path}
+    return folders[kind]("omnitide", appauthor=False)

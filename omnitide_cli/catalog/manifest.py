@@ -1,0 +1,224 @@
+"""A model's manifest: all that OmniTide has to know about a model before it is loaded.
+
+One TOML file a model, in `models/`. Training, `watch` and the tests read the same file, nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import omnitide_cli
+from omnitide_cli.errors import ModelError
+from omnitide_cli.runtime.options import PromptLayout
+
+DEFAULT_MODEL = "omnitide-demo"
+
+Table = TypeVar("Table")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file of a model: either `path`, relative to the manifest, or `repo` and `file` on the Hugging Face hub."""
+
+    path: str = ""
+    repo: str = ""
+    file: str = ""
+    revision: str = ""
+    size: int = 0
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """How frames become image tokens: always `size` × `size` pixels, or the frame's own ratio under a cap of tokens."""
+
+    mode: str
+    """"square" or "patches"."""
+    max_tokens: int
+    """The most tokens an image has; in a square, exactly so many."""
+    size: int = 0
+    """Square: the side in pixels."""
+    multiple: int = 28
+    """Patches: the pixels of a token's side."""
+
+    def capped(self, max_tokens: int | None) -> Frames:
+        """The same under a lower cap; a cap above the model's own changes nothing."""
+        if max_tokens is None or max_tokens >= self.max_tokens:
+            return self
+        if self.mode == "patches":
+            return Frames(self.mode, max_tokens, self.size, self.multiple)
+        cells = math.isqrt(max_tokens)
+        return Frames(self.mode, cells * cells, self.size // math.isqrt(self.max_tokens) * cells, self.multiple)
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """How sound becomes tokens."""
+
+    tokens_per_second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """A model's own defaults of settings, under the names of the flags; None leaves it to OmniTide's."""
+
+    high_watermark: int | None = None
+    low_watermark: int | None = None
+    recent_units: int | None = None
+    image_sinks: int | None = None
+    audio_sinks: int | None = None
+    text_budget: int | None = None
+    max_answer_tokens: int | None = None
+    cache_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a token costs in the cache."""
+
+    layers: int
+    kv_heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A model as `models/NAME.toml` describes it."""
+
+    name: str
+    title: str
+    description: str
+    license: str
+    default_question: str
+    model: ModelFile
+    mmproj: ModelFile | None
+    prompt: PromptLayout
+    frames: Frames
+    audio: Audio
+    defaults: Defaults
+    shape: Shape
+    folder: Path
+    """Where the manifest lies; `path`s start here."""
+
+    def unit_tokens(self, unit_seconds: float, max_image_tokens: int | None = None) -> int:
+        """The largest media unit: its image, its sound and its markers (the last an upper bound)."""
+        prompt = self.prompt
+        markers = (
+            prompt.unit_prefix,
+            prompt.image_prefix,
+            prompt.image_suffix,
+            prompt.audio_prefix,
+            prompt.audio_suffix,
+            prompt.unit_suffix,
+        )
+        sound = math.ceil(self.audio.tokens_per_second * unit_seconds)
+        return self.frames.capped(max_image_tokens).max_tokens + sound + sum(map(_most_tokens, markers))
+
+
+def models_dir() -> Path:
+    """The folder of the manifests: inside an installed package, beside it in a source tree."""
+    package = Path(omnitide_cli.__file__).parent
+    installed = package / "models"
+    return installed if installed.is_dir() else package.parent / "models"
+
+
+def model_names() -> list[str]:
+    """Names of all known models, the default one first."""
+    return sorted((path.stem for path in models_dir().glob("*.toml")), key=lambda name: (name != DEFAULT_MODEL, name))
+
+
+def load_manifest(name: str) -> Manifest:
+    """The manifest of a known model. Raises ModelError for any other name."""
+    path = models_dir() / f"{name}.toml"
+    if name not in model_names():
+        known = ", ".join(model_names())
+        raise ModelError(f"no model is called '{name}'", f"known models: {known}; or give the path of a .gguf file")
+    return read_manifest(path)
+
+
+@cache
+def read_manifest(path: Path) -> Manifest:
+    """Read and check a manifest file. Raises ModelError that names the file and the key."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ModelError(f"{path}: the manifest can't be read: {error}", "see models/ for examples") from error
+    files = _subtable(table, "files", path)
+    parts: dict[str, Any] = {
+        "model": _model_file(files.pop("model", None), path, "files.model"),
+        "mmproj": _model_file(files.pop("mmproj"), path, "files.mmproj") if "mmproj" in files else None,
+        "prompt": _build(PromptLayout, _subtable(table, "prompt", path), path, "prompt"),
+        "frames": _build(Frames, _subtable(table, "frames", path), path, "frames"),
+        "audio": _build(Audio, _subtable(table, "audio", path), path, "audio"),
+        "defaults": _build(Defaults, _subtable(table, "defaults", path), path, "defaults"),
+        "shape": _build(Shape, _subtable(table, "shape", path), path, "shape"),
+        "folder": path.parent,
+    }
+    if files:
+        raise _wrong(path, f"unknown key files.{next(iter(files))}")
+    for key in parts.keys() & table.keys():
+        raise _wrong(path, f"unknown key {key}")
+    manifest = _build(Manifest, {**table, **parts}, path, "")
+    if manifest.name != path.stem:
+        raise _wrong(path, f"name is '{manifest.name}', the file's is '{path.stem}'")
+    _check_frames(manifest.frames, path)
+    return manifest
+
+
+def _model_file(table: object, path: Path, where: str) -> ModelFile:
+    if not isinstance(table, dict):
+        raise _wrong(path, f"missing table [{where}]")
+    file = _build(ModelFile, table, path, where)
+    if bool(file.path) == bool(file.repo and file.file):
+        raise _wrong(path, f"[{where}] needs either path, or repo and file")
+    return file
+
+
+def _check_frames(frames: Frames, path: Path) -> None:
+    if frames.mode not in ("square", "patches"):
+        raise _wrong(path, f"frames.mode is '{frames.mode}', not square or patches")
+    if frames.max_tokens < 1 or frames.multiple < 1 or (frames.mode == "square" and frames.size < 1):
+        raise _wrong(path, "frames must be larger than nothing")
+    if frames.mode == "square" and math.isqrt(frames.max_tokens) ** 2 != frames.max_tokens:
+        raise _wrong(path, f"a square frame can't have {frames.max_tokens} tokens")
+
+
+def _subtable(table: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    value = table.pop(key, None)
+    if not isinstance(value, dict):
+        raise _wrong(path, f"missing table [{key}]")
+    return value
+
+
+def _build(cls: type[Table], table: Mapping[str, Any], path: Path, where: str) -> Table:
+    """A dataclass from a TOML table: no key more, no key less, each of its own type."""
+    prefix = f"{where}." if where else ""
+    known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+    for key in table:
+        if key not in known:
+            raise _wrong(path, f"unknown key {prefix}{key}")
+    for name, field in known.items():
+        if name not in table and field.default is MISSING and field.default_factory is MISSING:
+            raise _wrong(path, f"missing key {prefix}{name}")
+    hints = get_type_hints(cls)
+    for key, value in table.items():
+        if type(value) is bool or not isinstance(value, hints[key]):
+            raise _wrong(path, f"{prefix}{key} has the wrong type: {value!r}")
+    return cls(**table)
+
+
+def _most_tokens(text: str) -> int:
+    """At most so many tokens: one a special token, one a byte of anything else."""
+    special = re.compile(r"<[^<>]+>")
+    return len(special.findall(text)) + len(special.sub("", text).encode())
+
+
+def _wrong(path: Path, what: str) -> ModelError:
+    return ModelError(f"{path}: {what}", "correct the manifest; the others in models/ are examples")

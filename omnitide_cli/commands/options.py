@@ -1,0 +1,173 @@
+"""The options that `watch` and `live` share: names, help texts, limits and variables, each said once.
+
+A value that no flag, variable or file sets is None: the model's manifest may have one, and the runtime has the rest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm"]
+Layout = Literal["eager", "native"]
+Positions = Literal["compact", "sparse"]
+CacheType = Literal["f16", "q8_0"]
+FlashAttention = Literal["auto", "on", "off"]
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+LAYOUTS: tuple[str, ...] = get_args(Layout)
+
+MODEL = "Model"
+QUESTIONS = "Questions"
+HISTORY = "History"
+MEDIA = "Media"
+ANSWERS = "Answers"
+MACHINE = "Machine"
+OUTPUT = "Output"
+
+
+def option(flag: str, panel: str, text: str, **more: Any) -> Any:
+    variable = "OMNITIDE_" + flag.removeprefix("--").upper().replace("-", "_")
+    return typer.Option(flag, help=text, rich_help_panel=panel, envvar=variable, show_envvar=False, **more)
+
+
+def _question_option(flag: str, text: str, **more: Any) -> Any:
+    """Without a variable: Typer would split the text of a repeatable option at its spaces."""
+    return typer.Option(flag, help=text, rich_help_panel=QUESTIONS, **more)
+
+
+def _model_names(incomplete: str) -> list[str]:
+    from omnitide_cli.catalog.manifest import model_names
+
+    return [name for name in model_names() if name.startswith(incomplete)]
+
+
+Model = Annotated[
+    str | None,
+    option(
+        "--model",
+        MODEL,
+        "A known model, or the path of a .gguf file or of a manifest.",
+        metavar="NAME|PATH",
+        show_default="omnitide-demo",
+        autocompletion=_model_names,
+    ),
+]
+Mmproj = Annotated[
+    str | None,
+    option("--mmproj", MODEL, "The encoders of a .gguf model.", metavar="PATH", show_default=False),
+]
+System = Annotated[
+    str | None, option("--system", MODEL, "The system text.", metavar="TEXT", show_default="the model's")
+]
+
+Ask = Annotated[
+    list[str] | None,
+    _question_option("--ask", "Ask after the last second. Repeatable.", metavar="TEXT", show_default=False),
+]
+AskAt = Annotated[
+    list[str] | None,
+    _question_option("--ask-at", "Ask at a time of the media. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
+]
+Every = Annotated[
+    list[str] | None,
+    _question_option("--every", "Ask again and again. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
+]
+Questions = Annotated[
+    Path | None,
+    option(
+        "--questions",
+        QUESTIONS,
+        'Ask what a file says, one {"at": 12.5, "ask": "..."} a line.',
+        metavar="FILE.jsonl",
+        show_default=False,
+    ),
+]
+NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, not even what other settings say.")]
+
+PolicyOption = Annotated[
+    Policy | None, option("--policy", HISTORY, "Which tokens stay when there are too many.", show_default="omnipick")
+]
+LayoutOption = Annotated[
+    Layout | None, option("--layout", HISTORY, "Where they lie in the cache.", show_default="eager")
+]
+PositionsOption = Annotated[
+    Positions | None,
+    option("--positions", HISTORY, "Whether kept tokens close ranks or keep their places.", show_default="compact"),
+]
+HighWatermark = Annotated[
+    int | None,
+    option("--high-watermark", HISTORY, "More tokens than this are cut back.", metavar="TOKENS", show_default="2500"),
+]
+LowWatermark = Annotated[
+    int | None,
+    option("--low-watermark", HISTORY, "How far they are cut back.", metavar="TOKENS", show_default="1800"),
+]
+RecentUnits = Annotated[
+    int | None,
+    option("--recent-units", HISTORY, "Newest seconds that stay whole.", min=1, metavar="N", show_default="what fits"),
+]
+ImageSinks = Annotated[
+    int | None,
+    option("--image-sinks", HISTORY, "First tokens kept of each older image.", min=0, metavar="N", show_default="4"),
+]
+AudioSinks = Annotated[
+    int | None,
+    option("--audio-sinks", HISTORY, "First tokens kept of each older sound.", min=0, metavar="N", show_default="4"),
+]
+TextBudget = Annotated[
+    int | None,
+    option("--text-budget", HISTORY, "Older text tokens that stay.", min=0, metavar="TOKENS", show_default="256"),
+]
+
+UnitSeconds = Annotated[
+    float, option("--unit-seconds", MEDIA, "Length of a unit: one frame and its sound.", min=0.1, max=30.0)
+]
+ImageTokens = Annotated[
+    int | None,
+    option("--image-tokens", MEDIA, "The most tokens of a frame.", min=4, metavar="N", show_default="the model's"),
+]
+NoVideo = Annotated[bool, option("--no-video", MEDIA, "Leave the picture out.")]
+NoAudio = Annotated[bool, option("--no-audio", MEDIA, "Leave the sound out.")]
+
+MaxAnswerTokens = Annotated[
+    int | None,
+    option("--max-answer-tokens", ANSWERS, "The longest answer.", min=1, metavar="N", show_default="128"),
+]
+Temperature = Annotated[
+    float | None,
+    option("--temperature", ANSWERS, "0 always takes the likeliest word.", min=0.0, show_default="0"),
+]
+Seed = Annotated[int | None, option("--seed", ANSWERS, "For temperatures above 0.", min=0, show_default="0")]
+
+Ctx = Annotated[
+    int | None,
+    option("--ctx", MACHINE, "Cells of the cache.", min=1, metavar="CELLS", show_default="what is needed"),
+]
+Threads = Annotated[
+    int | None, option("--threads", MACHINE, "Threads to compute with.", min=1, metavar="N", show_default="all cores")
+]
+GpuLayers = Annotated[
+    int | None,
+    option("--gpu-layers", MACHINE, "Layers on the GPU; -1: all.", min=-1, metavar="N", show_default="-1"),
+]
+CacheTypeOption = Annotated[
+    CacheType | None, option("--cache-type", MACHINE, "How keys and values are stored.", show_default="f16")
+]
+FlashAttentionOption = Annotated[
+    FlashAttention | None, option("--flash-attn", MACHINE, "Use flash attention.", show_default="auto")
+]
+
+Json = Annotated[bool, option("--json", OUTPUT, "Write every event to standard output, one JSON object a line.")]
+Transcript = Annotated[
+    Path | None,
+    option(
+        "--transcript",
+        OUTPUT,
+        "Write the answers to a file, too.",
+        metavar="FILE.jsonl|.vtt|.srt",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,257 @@
+"""`omnitide watch`: a file, a stream or standard input, its questions, its answers."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from omnitide_cli.commands import options
+from omnitide_cli.commands.run import INTERRUPTED, Globals
+from omnitide_cli.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from omnitide_cli.catalog.manifest import Manifest
+    from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.schedule import Schedule
+    from omnitide_cli.display.plain import PlainSink
+    from omnitide_cli.display.sink import Sink
+    from omnitide_cli.display.status import StatusLine
+    from omnitide_cli.media import FrameFit, MediaSource
+    from omnitide_cli.runtime.engine import Engine
+
+DEFAULT_EVERY_S = 10.0
+
+EPILOG = """
+[bold]Examples[/bold]
+
+omnitide watch clip.mp4 --ask "What is there?"
+
+omnitide watch clip.mp4 --ask-at "12.5=What is this?" --every "60=What is new?" --json
+
+omnitide watch talk.mp3 --model qwen2.5-omni-3b --ask "What is it about?" --transcript talk.vtt
+
+Without a question: in a terminal the model's own question is asked every 10 s and typed lines are questions at the end.
+Options have variables (OMNITIDE_HIGH_WATERMARK=2000) and keys in omnitide.toml (high-watermark = 2000).
+"""
+
+SOURCE_HELP = "A video or audio file, a stream URL, or - for standard input."
+
+
+def watch(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)],
+    model: options.Model = None,
+    mmproj: options.Mmproj = None,
+    system: options.System = None,
+    ask: options.Ask = None,
+    ask_at: options.AskAt = None,
+    every: options.Every = None,
+    questions: options.Questions = None,
+    no_ask: options.NoAsk = False,
+    start: Annotated[
+        float, options.option("--start", options.MEDIA, "Where to begin.", min=0.0, metavar="SECONDS")
+    ] = 0.0,
+    duration: Annotated[
+        float | None,
+        options.option("--duration", options.MEDIA, "How much to take.", metavar="SECONDS", show_default="all"),
+    ] = None,
+    loop: Annotated[int, options.option("--loop", options.MEDIA, "Play it so many times.", min=1, metavar="N")] = 1,
+    pace: Annotated[
+        Literal["fast", "realtime"],
+        options.option("--pace", options.MEDIA, "As fast as possible, or like a live stream."),
+    ] = "fast",
+    unit_seconds: options.UnitSeconds = 1.0,
+    image_tokens: options.ImageTokens = None,
+    no_video: options.NoVideo = False,
+    no_audio: options.NoAudio = False,
+    policy: options.PolicyOption = None,
+    layout: options.LayoutOption = None,
+    positions: options.PositionsOption = None,
+    high_watermark: options.HighWatermark = None,
+    low_watermark: options.LowWatermark = None,
+    recent_units: options.RecentUnits = None,
+    image_sinks: options.ImageSinks = None,
+    audio_sinks: options.AudioSinks = None,
+    text_budget: options.TextBudget = None,
+    max_answer_tokens: options.MaxAnswerTokens = None,
+    temperature: options.Temperature = None,
+    seed: options.Seed = None,
+    ctx: options.Ctx = None,
+    threads: options.Threads = None,
+    gpu_layers: options.GpuLayers = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    json_lines: options.Json = False,
+    transcript: options.Transcript = None,
+) -> None:
+    """Watch a video or listen to a recording, second by second, and answer questions about it."""
+    from omnitide_cli.catalog.files import find_manifest
+    from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.prompt import typed_questions
+    from omnitide_cli.commands.session import Session
+    from omnitide_cli.media import open_source
+
+    state = context.ensure_object(Globals)
+    manifest = find_manifest(model)
+    wanted = {
+        "policy": policy,
+        "layout": layout,
+        "positions": positions,
+        "high_watermark": high_watermark,
+        "low_watermark": low_watermark,
+        "recent_units": recent_units,
+        "image_sinks": image_sinks,
+        "audio_sinks": audio_sinks,
+        "text_budget": text_budget,
+        "max_answer_tokens": max_answer_tokens,
+        "temperature": temperature,
+        "seed": seed,
+        "ctx": ctx,
+        "threads": threads,
+        "gpu_layers": gpu_layers,
+        "cache_type": cache_type,
+        "flash_attn": flash_attn,
+        "unit_tokens": manifest.unit_tokens(unit_seconds, image_tokens),
+    }
+    is_asked = bool(ask or ask_at or every or questions)
+    is_talk = not (is_asked or no_ask or json_lines) and sys.stdin.isatty() and sys.stdout.isatty()
+    schedule = _schedule(
+        ask, ask_at, every, questions, silent=no_ask, default=manifest.default_question if is_talk else ""
+    )
+    with ExitStack() as stack:
+        sink, people, status = _sinks(state, json_lines, transcript)
+        stack.callback(sink.close)
+        interrupt = stack.enter_context(Interrupt())
+        try:
+            engine_options = _engine_options(manifest, wanted)
+            media = stack.enter_context(
+                open_source(
+                    source,
+                    fit=_frame_fit(manifest, image_tokens),
+                    unit_seconds=unit_seconds,
+                    video=not no_video,
+                    audio=not no_audio,
+                    start=start,
+                    duration=duration,
+                    loops=loop,
+                )
+            )
+            if not (schedule or no_ask or state.quiet):
+                people.hint("nothing will be asked; --ask TEXT asks after the last second")
+            people.expect(media.units_total)
+            engine = stack.enter_context(_engine(manifest, mmproj, system, engine_options, media, interrupt, status))
+        except Exception as error:
+            sink.failed(error)
+            raise
+        typed = typed_questions(interrupt) if is_talk and source != "-" else ()
+        Session(engine, media, sink, interrupt).run(source, schedule, realtime=pace == "realtime", typed=typed)
+        if interrupt.requested:
+            raise typer.Exit(INTERRUPTED)
+
+
+def _schedule(
+    ask: list[str] | None,
+    ask_at: list[str] | None,
+    every: list[str] | None,
+    questions: Path | None,
+    *,
+    silent: bool,
+    default: str,
+) -> Schedule:
+    from omnitide_cli.commands.schedule import Repeated, Schedule, parse_repeated, parse_timed, read_questions
+
+    if any(not text.strip() for text in ask or ()):
+        raise UsageError("--ask '': the question is empty", "give a text, or leave --ask out")
+    timed = [parse_timed(text, "--ask-at") for text in ask_at or ()]
+    repeated = [parse_repeated(text, "--every") for text in every or ()]
+    last = list(ask or ())
+    if questions:
+        timed_in_file, last_in_file = read_questions(questions)
+        timed, last = timed + timed_in_file, last + last_in_file
+    if default:
+        repeated.append(Repeated(DEFAULT_EVERY_S, default, closing=True))
+    return Schedule() if silent else Schedule(timed, repeated, last)
+
+
+def _sinks(state: Globals, json_lines: bool, transcript: Path | None) -> tuple[Sink, PlainSink, StatusLine]:
+    """The sink of the session, what of it talks to people on standard error, and the line of progress."""
+    from omnitide_cli.display.ndjson import NdjsonSink
+    from omnitide_cli.display.plain import PlainSink
+    from omnitide_cli.display.sink import Tee
+    from omnitide_cli.display.status import StatusLine
+    from omnitide_cli.display.transcript import open_transcript
+
+    status = StatusLine(sys.stderr, enabled=not state.quiet)
+    detail = "quiet" if state.quiet else "verbose" if state.verbose else "normal"
+    people = PlainSink(None if json_lines else sys.stdout, sys.stderr, status, detail=detail)
+    sinks: list[Sink] = [NdjsonSink(sys.stdout), people] if json_lines else [people]
+    if transcript:
+        sinks.append(open_transcript(transcript))
+    return Tee(sinks), people, status
+
+
+def _engine_options(manifest: Manifest, wanted: dict[str, Any]) -> Any:
+    """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
+    from dataclasses import asdict
+
+    from omnitide_cli.runtime.options import EngineOptions
+
+    layers = asdict(manifest.defaults), wanted
+    chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
+    low, high = chosen.low_watermark, chosen.high_watermark
+    if not 0 < low < high:
+        raise UsageError(
+            f"the low watermark {low} is not above 0 and below the high watermark {high}",
+            "set --low-watermark and --high-watermark",
+        )
+    return chosen
+
+
+def _frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
+    from omnitide_cli.media import FrameFit
+
+    frames = manifest.frames.capped(image_tokens)
+    if frames.mode == "square":
+        return FrameFit.square(frames.size)
+    return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
+
+
+def _engine(
+    manifest: Manifest,
+    mmproj: str | None,
+    system: str | None,
+    engine_options: Any,
+    media: MediaSource,
+    interrupt: Interrupt,
+    status: StatusLine,
+) -> Engine:
+    """The loaded model; the slow part, so it comes after everything that can be wrong without it."""
+    from dataclasses import replace
+
+    from omnitide_cli.catalog.files import fetch_files
+    from omnitide_cli.runtime.engine import Engine
+
+    def say(message: str) -> None:
+        status.clear()
+        print(message, file=sys.stderr, flush=True)
+
+    def progress(fraction: float) -> None:
+        status.show(f"loading {manifest.title}  {fraction:.0%}")
+        if interrupt.requested:
+            raise KeyboardInterrupt
+
+    status.show(f"loading {manifest.title}", now=True)
+    with interrupt.raising():
+        files = fetch_files(manifest, mmproj, say)
+        if files.mmproj is None:
+            raise ModelError(
+                f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE"
+            )
+        prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
+        engine = Engine.open(files, prompt, engine_options, progress=progress)
+    status.clear()
+    return engine

@@ -1,0 +1,53 @@
+"""The end of a session as a small table."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from omnitide_cli.display.words import clock, counted, size
+from omnitide_cli.runtime.events import SessionStarted, Summary
+
+
+def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple[str, str]]:
+    """Label and text of each line; plain ASCII but for what the user's own names hold."""
+    rows = [("media", f"{clock(summary.media_s)} in {counted(summary.units, 'unit')}")]
+    speed = f", {summary.media_s / summary.stream_loop_s:.1f}x real time" if summary.stream_loop_s > 0 else ""
+    rows.append(("stream loop", f"{summary.stream_loop_s:.2f} s{speed}"))
+    parts = [
+        (name, seconds)
+        for name, seconds in (
+            ("encode", summary.encode_s),
+            ("prefill", summary.prefill_s),
+            ("maintain", summary.maintain_s),
+            ("answer", summary.answer_s),
+        )
+        if seconds
+    ]
+    if parts:
+        rows.append(("", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts)))
+    bounds = f" (watermarks {session.high_watermark} / {session.low_watermark})" if session else ""
+    rows.append(("history", f"{summary.history_tokens} tokens, at most {summary.peak_history_tokens}{bounds}"))
+    rows.append(("physical span", f"{summary.physical_span} cells, at most {summary.peak_physical_span}"))
+    rows.append(("retention", counted(summary.retentions, "round")))
+    moved = summary.migrations
+    rejected = f", {moved.rejected} rejected" if moved.rejected else ""
+    work = f" ({moved.rows} rows, {size(moved.bytes)}, {moved.ms:.1f} ms)" if moved.accepted else ""
+    rows.append(("migration", f"{counted(moved.accepted, 'round')}{rejected}{work}"))
+    if summary.dropped_frames:
+        rows.append(("dropped", counted(summary.dropped_frames, "frame")))
+    rows.append(("answers", str(summary.answers)))
+    kv = summary.kv_bytes
+    rows.append(
+        ("memory", f"cache {size(kv.allocated)}, in use {size(kv.useful)}; process {size(summary.peak_rss_bytes)}")
+    )
+    return rows
+
+
+def summary_table(session: SessionStarted | None, summary: Summary) -> Table:
+    """The same as a table that wraps in a narrow terminal."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, text in summary_rows(session, summary):
+        table.add_row(label, text)
+    return table

@@ -1,0 +1,42 @@
+"""Numbers, times and errors in words: the only place that formats them."""
+
+from __future__ import annotations
+
+
+def clock(seconds: float) -> str:
+    """Media time: 0:08, 12:30, 1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def size(count: int) -> str:
+    """Bytes in powers of ten: 512 B, 1.2 MB."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """1 unit, 2 units."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def one_line(text: str) -> str:
+    """Without line breaks and doubled spaces."""
+    return " ".join(text.split())
+
+
+def with_hint(message: str, hint: str) -> str:
+    """What happened and what to do, in one line."""
+    message, hint = one_line(message).rstrip("."), one_line(hint).rstrip(".")
+    return f"{message}. {hint[0].upper()}{hint[1:]}." if hint else f"{message}."
+
+
+def error_code(error: BaseException) -> str:
+    """A stable short word for a kind of error: ModelError is model-error."""
+    name = type(error).__name__
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("-")
