@@ -2,44 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 
+from av.audio.frame import AudioFrame
 from av.frame import Frame
 
-BACKWARD_S = 1
-FORWARD_S = 3600
+from omnitide_cli.media.demux import Lull
+
+JUMP_S = 1
+LONGEST_PAUSE_S = 3600
+LOOK_AHEAD = 4
 
 
-class StreamClock:
-    """Tells when each frame of one stream begins, in seconds of the container's own time.
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A frame and when it begins and ends, in seconds of the container's time."""
 
-    A frame without a timestamp follows the one before it. Recordings that were glued together start their time anew, or
-    jump ahead by hours: from there on, time goes on where it stood.
+    frame: Frame
+    begin: Fraction
+    end: Fraction
+
+
+def timed(
+    frames: Iterator[Frame | Lull], default_duration: Fraction, warn: Callable[[str, str, str], None]
+) -> Iterator[Timed | Lull]:
+    """Say of each frame of one stream when it is.
+
+    A frame without a timestamp follows the one before it, and so does one whose timestamp lies far off while those
+    after it are back in line. Recordings that were glued together start their time anew, or jump ahead by hours: from
+    there on, time goes on where it stood. A pause in the recording is none of these and stays.
     """
-
-    def __init__(self, default_duration: Fraction, warn: Callable[[str, str, str], None]) -> None:
-        self._default = default_duration
-        self._warn = warn
-        self._next: Fraction | None = None
-        self._shift = Fraction(0)
-
-    def interval(self, frame: Frame, duration: Fraction | None = None) -> tuple[Fraction, Fraction]:
-        """When `frame` begins and ends; `duration` in seconds where the caller knows it better than the container."""
-        if duration is None:
-            known = frame.duration * frame.time_base if frame.duration and frame.time_base else Fraction(0)
-            duration = known if known > 0 else self._default
-        if frame.pts is None or frame.time_base is None:
-            begin = self._next if self._next is not None else Fraction(0)
-        else:
-            begin = frame.pts * frame.time_base + self._shift
-            if self._next is not None and not -BACKWARD_S <= begin - self._next <= FORWARD_S:
-                self._warn(
+    ahead: deque[Frame | Lull] = deque()
+    expected: Fraction | None = None
+    shift = Fraction(0)
+    while True:
+        frame = ahead.popleft() if ahead else next(frames, None)
+        if frame is None:
+            return
+        if isinstance(frame, Lull):
+            yield frame
+            continue
+        begin = _timestamp(frame)
+        begin = (expected or Fraction(0)) if begin is None else begin + shift
+        if expected is not None and abs(begin - expected) > JUMP_S:
+            ahead.extend(islice(frames, LOOK_AHEAD - len(ahead)))
+            if _is_stray(begin, expected, [time + shift for time in map(_timestamp, ahead) if time is not None]):
+                begin = expected
+            elif not -JUMP_S <= begin - expected <= LONGEST_PAUSE_S:
+                warn(
                     "clock-jump",
-                    f"the source's time jumps by {float(begin - self._next):.1f} s; it is read on without the jump",
-                    "Picture and sound may be apart from here on; write the file anew to repair its timestamps.",
+                    f"the source's time jumps by {float(begin - expected):.1f} s; it is read on without the jump",
+                    "If picture and sound are apart from here on, write the file anew to repair its timestamps.",
                 )
-                self._shift += self._next - begin
-                begin = self._next
-        self._next = begin + duration
-        return begin, self._next
+                shift += expected - begin
+                begin = expected
+        expected = begin + (_duration(frame) or default_duration)
+        yield Timed(frame, begin, expected)
+
+
+def _is_stray(begin: Fraction, expected: Fraction, following: list[Fraction]) -> bool:
+    if begin > expected:
+        return any(time < begin for time in following)
+    return any(time >= expected - JUMP_S for time in following)
+
+
+def _timestamp(frame: Frame | Lull) -> Fraction | None:
+    if isinstance(frame, Lull) or frame.pts is None or frame.time_base is None:
+        return None
+    return frame.pts * frame.time_base
+
+
+def _duration(frame: Frame) -> Fraction | None:
+    """Seconds; None where the container does not tell."""
+    if isinstance(frame, AudioFrame):
+        return Fraction(frame.samples, frame.sample_rate)
+    return frame.duration * frame.time_base if frame.duration > 0 and frame.time_base is not None else None

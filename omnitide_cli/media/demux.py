@@ -41,7 +41,7 @@ class Demuxer:
         container: InputContainer,
         streams: Sequence[VideoStream | AudioStream],
         warn: Callable[[str, str, str], None],
-    ):
+    ) -> None:
         self.container = container
         self._warn = warn
         self._packets = container.demux(*streams)

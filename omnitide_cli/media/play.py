@@ -10,7 +10,7 @@ from av.container import InputContainer
 from av.error import FFmpegError
 
 from omnitide_cli.errors import SourceError, UsageError
-from omnitide_cli.media.clock import StreamClock
+from omnitide_cli.media.clock import timed
 from omnitide_cli.media.container import (
     PIPE_HINT,
     display_name,
@@ -111,13 +111,13 @@ class Play:
         if picture is not None:
             picture.thread_type = "AUTO" if len(groups) == 2 else "SLICE"  # frame threads would hold back live pictures
             rate = picture.average_rate or picture.guessed_rate
-            clock = StreamClock(1 / rate if rate else FALLBACK_FRAME_S, self._warn)
+            frames = timed(self._demuxers[0].frames(picture), 1 / rate if rate else FALLBACK_FRAME_S, self._warn)
             ratio = float(picture.sample_aspect_ratio or 1) or 1.0
-            self.picture = PictureTrack(shots(self._demuxers[0].frames(picture), clock), self._fit, ratio)
+            self.picture = PictureTrack(shots(frames), self._fit, ratio)
         if sound is not None:
-            clock = StreamClock(FALLBACK_FRAME_S, self._warn)
+            frames = timed(self._demuxers[-1].frames(sound), FALLBACK_FRAME_S, self._warn)
             self.sound_is_exact = sound.codec_context.codec.lossless
-            self.sound = SoundTrack(blocks(self._demuxers[-1].frames(sound), clock))
+            self.sound = SoundTrack(blocks(frames))
 
     def _refuse_nothing(self) -> None:
         """An MP4 with its index at the end opens as a pipe, but then none of it can be found."""

@@ -9,10 +9,9 @@ from fractions import Fraction
 import av
 import numpy as np
 from av.audio.frame import AudioFrame
-from av.frame import Frame
 from numpy.typing import NDArray
 
-from omnitide_cli.media.clock import StreamClock
+from omnitide_cli.media.clock import Timed
 from omnitide_cli.media.demux import Lull
 from omnitide_cli.media.unit import LEFT_CONTEXT, NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE
 
@@ -30,9 +29,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Sound of one unit: `heard` of its samples lie between the first and the last moment of sound, the rest is padding.
+    """Sound of one unit, of which `heard` samples lie between the first and the last moment of the stream's sound.
 
-    Gaps between those two moments are silence, as in the recording.
+    The rest is padding; gaps between those two moments are silence, as in the recording.
     """
 
     samples: NDArray[np.float32]
@@ -41,7 +40,7 @@ class Stretch:
     heard: int
 
 
-def blocks(frames: Iterator[Frame | Lull], clock: StreamClock) -> Iterator[Block]:
+def blocks(frames: Iterator[Timed | Lull]) -> Iterator[Block]:
     """Resample decoded frames; a block stands where its predecessor ended unless the timestamps say otherwise."""
     resampler: av.AudioResampler | None = None
     shape: tuple[str, str, int] | None = None
@@ -57,13 +56,13 @@ def blocks(frames: Iterator[Frame | Lull], clock: StreamClock) -> Iterator[Block
             at += len(samples)
 
     expected = Fraction(0)  # where the next frame should begin
-    for frame in frames:
-        if isinstance(frame, Lull):
-            yield Block(round(frame.time * SAMPLE_RATE), NO_SOUND)
+    for moment in frames:
+        if isinstance(moment, Lull):
+            yield Block(round(moment.time * SAMPLE_RATE), NO_SOUND)
             continue
-        if not isinstance(frame, AudioFrame) or not frame.sample_rate:
+        frame, begin = moment.frame, moment.begin
+        if not isinstance(frame, AudioFrame):
             continue
-        begin, _ = clock.interval(frame, Fraction(frame.samples, frame.sample_rate))
         found = (frame.format.name, frame.layout.name, frame.sample_rate)
         if resampler is None or found != shape or abs(begin - expected) * SAMPLE_RATE > SLACK:
             yield from converted(None)

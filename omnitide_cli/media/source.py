@@ -20,7 +20,7 @@ from omnitide_cli.media.track import EPSILON_S
 from omnitide_cli.media.unit import NO_SOUND, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
 
 SHORTEST_UNIT_S = SHORTEST_SOUND / SAMPLE_RATE
-HEADERS_WITH_DURATION = ("mov", "matroska", "wav", "avi", "flac", "ogg")
+HEADERS_WITH_DURATION = ("mov", "matroska", "avi", "flac")
 """Formats whose header says how long they are; elsewhere libav estimates."""
 
 
@@ -152,13 +152,14 @@ class MediaSource:
         for step in range(2**62):
             start = self._start + step * self._unit_seconds
             end = min(self._start + (step + 1) * self._unit_seconds, stop)
-            frame, began = play.picture.read(start, end) if play.picture is not None else (None, False)
+            frame = play.picture.read(start, end) if play.picture is not None else None
             sound = play.sound.read(start, end) if play.sound is not None else None
             if play.end is not None:
                 end = min(end, play.end)
             if end <= start + EPSILON_S:
                 return
-            if not began and end - start < SHORTEST_UNIT_S - EPSILON_S:
+            is_image = frame is not None and step == 0
+            if end - start < SHORTEST_UNIT_S - EPSILON_S and not is_image:
                 self._drop(sound, play)
                 return
             if sound is not None and sound.heard < SHORTEST_SOUND:
@@ -195,8 +196,14 @@ class MediaSource:
             self._warn_once(
                 "source-damage", f"{play.damaged} parts of {display_name(self.path)} are damaged and were skipped", ""
             )
-        if play.sound is not None:
+        if play.sound is not None and play.sound.late_samples:
             self.dropped_samples += play.sound.late_samples
+            if play.sound.late_samples > SAMPLE_RATE:
+                self._warn_once(
+                    "sound-late",
+                    f"{play.sound.late_samples / SAMPLE_RATE:.1f} s of sound came too late for their picture",
+                    "The source is badly interleaved: read it as a file, not through a pipe.",
+                )
 
     def _warn_once(self, code: str, message: str, hint: str) -> None:
         if all(warning.code != code for warning in self.warnings):

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import av
 import numpy as np
-from av.frame import Frame
 from numpy.typing import NDArray
 
-from omnitide_cli.media.clock import StreamClock
+from omnitide_cli.media.clock import Timed
 from omnitide_cli.media.demux import Lull
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.picture import upright_picture
@@ -27,14 +26,13 @@ class Shot:
     frame: av.VideoFrame | None
 
 
-def shots(frames: Iterator[Frame | Lull], clock: StreamClock) -> Iterator[Shot]:
+def shots(frames: Iterator[Timed | Lull]) -> Iterator[Shot]:
     """Decoded frames with their times, in seconds of the container's time."""
-    for frame in frames:
-        if isinstance(frame, Lull):
-            yield Shot(float(frame.time), float(frame.time), None)
-        elif isinstance(frame, av.VideoFrame):
-            begin, end = clock.interval(frame)
-            yield Shot(float(begin), float(end), frame)
+    for moment in frames:
+        if isinstance(moment, Lull):
+            yield Shot(float(moment.time), float(moment.time), None)
+        elif isinstance(moment.frame, av.VideoFrame):
+            yield Shot(float(moment.begin), float(moment.end), moment.frame)
 
 
 class PictureTrack:
@@ -75,8 +73,8 @@ class PictureTrack:
         while self._next is not None and self._next.begin - self._origin <= until + EPSILON_S:
             self._advance()
 
-    def read(self, start: float, end: float) -> tuple[NDArray[np.uint8] | None, bool]:
-        """The picture on screen at the middle of the unit (else its first one), and whether a frame began in the unit.
+    def read(self, start: float, end: float) -> NDArray[np.uint8] | None:
+        """The picture on screen at the middle of the unit, else the first one in the unit.
 
         None before the first frame and after the last one left the screen.
         """
@@ -84,15 +82,12 @@ class PictureTrack:
         chosen = self._current
         if self.end is not None and self.end <= start + EPSILON_S:
             chosen = None
-        began = False
         while self._next is not None and self._next.begin - self._origin < end - EPSILON_S:
             shot = self._next
             self._advance()
-            if shot.frame is not None:
-                began = began or shot.begin - self._origin >= start - EPSILON_S
-                if chosen is None or shot.begin - self._origin <= middle + EPSILON_S:
-                    chosen = shot
-        return (self._canvas(chosen.frame) if chosen is not None and chosen.frame is not None else None), began
+            if shot.frame is not None and (chosen is None or shot.begin - self._origin <= middle + EPSILON_S):
+                chosen = shot
+        return self._canvas(chosen.frame) if chosen is not None and chosen.frame is not None else None
 
     def _advance(self) -> None:
         if self._next is not None and self._next.frame is not None:

@@ -1,0 +1,127 @@
+"""Picture and sound of the same moment are in the same unit, whatever the timestamps of the file look like."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers_media import Sound, Video, beeps, counting, flashes, make_clip
+
+from omnitide_cli.media import FrameFit, MediaUnit, open_source
+
+FIT = FrameFit.square(16)
+FINE = 0.04
+"""Units so short that their index is the time of an event within 40 ms."""
+
+
+def units(path: str, **options) -> list[MediaUnit]:
+    with open_source(path, fit=FIT, **options) as source:
+        return list(source)
+
+
+def bright(unit: MediaUnit) -> bool:
+    return unit.frame is not None and int(unit.frame[8, 8, 0]) > 128
+
+
+def loud(unit: MediaUnit) -> bool:
+    return unit.audio is not None and float(np.abs(unit.audio).max()) > 0.1
+
+
+def first(found: list[bool]) -> int:
+    return found.index(True)
+
+
+def assert_flash_meets_beep(path: str, second: int) -> None:
+    """The flash and the beep of a clip, in the middle of `second`, are in that unit and no other, at the same time."""
+    coarse = units(path)
+    assert [u.index for u in coarse if bright(u)] == [second]
+    assert [u.index for u in coarse if loud(u)] == [second]
+    fine = units(path, unit_seconds=FINE)
+    assert abs(first([bright(u) for u in fine]) - first([loud(u) for u in fine])) <= 1
+
+
+@pytest.mark.parametrize("fps", [25, Fraction(30_000, 1001), 30, 60])
+@pytest.mark.parametrize(
+    ("name", "rate", "layout"),
+    [
+        ("clip.mp4", 44_100, "stereo"),
+        ("clip.mkv", 48_000, "mono"),
+        ("clip.ts", 48_000, "5.1"),
+        ("clip.mov", 44_100, "mono"),
+    ],
+)
+def test_flash_and_beep_meet(tmp_path: Path, fps: Fraction | int, name: str, rate: int, layout: str) -> None:
+    video = Video(flashes([1.4]), 3, fps=fps)
+    path = make_clip(tmp_path / name, video, Sound(beeps([1.4]), 3, rate=rate, layout=layout))
+    assert len(units(path)) == 3
+    assert_flash_meets_beep(path, 1)
+
+
+@pytest.mark.parametrize("offset", [95_443.0, 95_442.5, 10_000.0, -0.7])
+def test_a_transport_stream_may_begin_anywhere(tmp_path: Path, offset: float) -> None:
+    """95,442.5 s: the 33-bit clock of the stream wraps around in the middle of the clip."""
+    path = make_clip(tmp_path / "clip.ts", Video(flashes([1.4]), 3), Sound(beeps([1.4]), 3), offset=offset)
+    found = units(path)
+    assert [u.start for u in found] == [0, 1, 2]
+    assert_flash_meets_beep(path, 1)
+
+
+def test_variable_frame_rate_shows_the_frame_of_the_middle(tmp_path: Path) -> None:
+    times = [0, 0.1, 0.45, 0.9, 1.6, 1.7, 4.2, 4.4, 4.8]
+    shown = units(make_clip(tmp_path / "vfr.mkv", Video(lambda t: counting()(t * 10), times=times)))
+    grey = [None if u.frame is None else int(u.frame[8, 8, 0]) for u in shown]
+    # At 0.5 s the frame of 0.45 is on screen, at 1.5 that of 0.9, at 2.5 and 3.5 that of 1.7, at 4.5 that of 4.4.
+    assert grey == pytest.approx([50, 100, 180, 180, 255], abs=3)
+
+
+def test_a_video_that_begins_late_shows_its_first_frame_in_its_first_unit(tmp_path: Path) -> None:
+    path = make_clip(tmp_path / "late.mkv", Video(counting(), 1.2, begin=1.8), Sound(seconds=3))
+    assert [u.frame is not None for u in units(path)] == [False, True, True]
+
+
+def test_sound_that_begins_late_is_absent_before_and_padded_within_its_first_unit(tmp_path: Path) -> None:
+    path = make_clip(
+        tmp_path / "late.mkv", Video(counting(), 4), Sound(beeps([2.5], 1.5), 1.5, begin=2.5, codec="flac")
+    )
+    found = units(path)
+    assert [u.audio is not None for u in found] == [False, False, True, True]
+    assert found[2].audio is not None
+    assert len(found[2].audio) == 16_000
+    assert np.abs(found[2].audio[:7_900]).max() == 0 < np.abs(found[2].audio[8_000:]).max()
+    assert found[2].audio_left.size == 0
+    assert found[3].audio_left.size == 320
+
+
+def test_seconds_after_the_end_of_one_stream_hold_only_the_other(tmp_path: Path) -> None:
+    short_video = units(make_clip(tmp_path / "a.mp4", Video(counting(), 2), Sound(seconds=4)))
+    assert [u.frame is not None for u in short_video] == [True, True, False, False]
+    assert all(u.audio is not None for u in short_video)
+    short_sound = units(make_clip(tmp_path / "b.mkv", Video(counting(), 4), Sound(seconds=2.4, codec="flac")))
+    assert [u.audio is not None for u in short_sound] == [True, True, True, False]
+    assert short_sound[2].audio is not None
+    assert len(short_sound[2].audio) == 16_000
+    assert np.abs(short_sound[2].audio[6_500:]).max() == 0
+
+
+def test_a_gap_in_the_sound_is_silence_and_what_follows_stays_in_time(tmp_path: Path) -> None:
+    sound = Sound(beeps([1.0, 4.4]), 6, gap=(1.5, 3.7), codec="flac")
+    path = make_clip(tmp_path / "gap.mkv", Video(flashes([4.4]), 6), sound)
+    found = units(path)
+    assert all(u.audio is not None and len(u.audio) == 16_000 for u in found)
+    assert [u.index for u in found if loud(u)] == [1, 4]
+    assert found[2].audio is not None
+    assert np.abs(found[2].audio).max() == 0
+
+
+def test_recordings_glued_together_go_on_in_time(tmp_path: Path) -> None:
+    one = Path(make_clip(tmp_path / "one.ts", Video(flashes([1.4]), 3), Sound(beeps([1.4]), 3), offset=500))
+    two = Path(make_clip(tmp_path / "two.ts", Video(flashes([1.4]), 3), Sound(beeps([1.4]), 3), offset=20))
+    glued = tmp_path / "glued.ts"
+    glued.write_bytes(one.read_bytes() + two.read_bytes())
+    with open_source(str(glued), fit=FIT) as source:
+        found = list(source)
+        assert "clock-jump" in [w.code for w in source.warnings]
+    assert len(found) in (6, 7)  # AAC's first block makes each part 21 ms longer
+    assert [u.index for u in found if bright(u)] == [u.index for u in found if loud(u)] == [1, 4]
