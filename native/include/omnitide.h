@@ -57,6 +57,11 @@ const char * ot_expected_ggml_version(void);
 // Text of the last failure in this thread; never NULL.
 const char * ot_last_error(void);
 
+// Keeps llama.cpp's log out of the terminal, for the whole process; only the first error line is kept.
+void ot_log_take(void);
+// The first error line since the last call, "" if there was none; valid until this thread's next call.
+const char * ot_log_take_error(void);
+
 // --- session ---------------------------------------------------------------------------------------------------------
 
 typedef struct ot_session ot_session;
@@ -167,7 +172,7 @@ typedef struct ot_snapshot {
     uint32_t history_tokens, next_position, n_cells, free_cells, n_units, max_rotations;
     uint32_t must_cells, selected_cells, recent_cells;
     uint64_t kv_bytes_allocated, kv_bytes_per_cell;
-    int32_t mrope, transposed_v;
+    int32_t mrope, transposed_v, has_vision, has_audio;
     ot_layout_stats layout;
 } ot_snapshot;
 

@@ -1,6 +1,7 @@
 // The C API: nothing but translation. No exception crosses it, every failure leaves a status and a text.
 #include "omnitide.h"
 
+#include "llama/log.h"
 #include "session/session.h"
 
 #include <ggml.h>
@@ -107,6 +108,14 @@ const char * ot_ggml_version(void) { return ggml_version(); }
 const char * ot_expected_llama_version(void) { return OMNITIDE_LLAMA_VERSION; }
 const char * ot_expected_ggml_version(void) { return OMNITIDE_GGML_VERSION; }
 const char * ot_last_error(void) { return last_error.c_str(); }
+
+void ot_log_take(void) { take_log(); }
+
+const char * ot_log_take_error(void) {
+    thread_local std::string line;
+    line = take_log_error();
+    return line.c_str();
+}
 
 // --- session ---------------------------------------------------------------------------------------------------------
 
@@ -269,6 +278,8 @@ int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {
             out->transposed_v = cache->transposed_values();
         }
         out->mrope = s->session.mrope();
+        out->has_vision = s->session.encoder().has_vision();
+        out->has_audio = s->session.encoder().has_audio();
         out->layout = to_c(history.layout().stats());
     });
 }

@@ -80,6 +80,7 @@ public:
     const History & history() const { return history_; }
     const CacheHandle * cache() const { return cache_.get(); }
     Encoder & encoder() { return encoder_; }
+    const Encoder & encoder() const { return encoder_; }
     uint32_t n_embd() const { return n_embd_; }
     uint32_t n_cells() const { return history_.layout().size(); }
     bool mrope() const { return history_.ledger().mrope(); }

@@ -1,0 +1,1 @@
+"""Units in, events and answers out: the only room that touches native code and llama.cpp."""

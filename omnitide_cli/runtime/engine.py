@@ -1,0 +1,447 @@
+"""The streaming engine: media units in, events and answers out.
+
+One thread owns an engine; only `interrupt` may be called from another or from a signal handler.
+"""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+import omnitide_cli
+from omnitide_cli.errors import ModelError, RuntimeFailure, UsageError
+from omnitide_cli.runtime.events import (
+    Answer,
+    AnswerDelta,
+    Event,
+    KvBytes,
+    Migration,
+    MigrationTotals,
+    Notice,
+    Retention,
+    SessionStarted,
+    Summary,
+    TokenCounts,
+    UnitIngested,
+)
+from omnitide_cli.runtime.memory import available_bytes, peak_rss_bytes
+from omnitide_cli.runtime.model import Model
+from omnitide_cli.runtime.native import Interrupted, text
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout
+from omnitide_cli.runtime.session import LAYOUT_NAMES, Session
+from omnitide_cli.runtime.template import Template
+
+PAGE_SIZE = 64
+SUBBLOCK_SIZE = 32
+SLACK_PAGES = 2
+QUESTION_TOKENS = 128  # room for a question, where the cache's size is ours to choose
+FULL_CTX = 32768  # the most that `full` takes unasked
+MIN_SOUND = 640  # samples of one audio token at 16 kHz
+
+
+class StreamUnit(Protocol):
+    """A second of the outside world, as the media room makes it."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def end(self) -> float: ...
+    @property
+    def frame(self) -> NDArray[np.uint8] | None: ...
+    @property
+    def audio(self) -> NDArray[np.float32] | None: ...
+    @property
+    def audio_left(self) -> NDArray[np.float32]: ...
+    @property
+    def audio_right(self) -> NDArray[np.float32]: ...
+
+
+@dataclass(slots=True)
+class _Totals:
+    units: int = 0
+    media_s: float = 0.0
+    answers: int = 0
+    last_unit: int = -1
+    peak_history: int = 0
+    peak_span: int = 0
+    retentions: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    rows: int = 0
+    bytes: int = 0
+    migrate_ms: float = 0.0
+    encode_s: float = 0.0
+    prefill_s: float = 0.0
+    maintain_s: float = 0.0
+    answer_s: float = 0.0
+    loop_s: float = 0.0
+
+
+class Engine:
+    """A model with an endless history. Use as a context manager."""
+
+    def __init__(self, model: Model, session: Session, template: Template, name: str, options: EngineOptions) -> None:
+        self._model = model
+        self._session = session
+        self._template = template
+        self._name = name
+        self._options = options
+        self._totals = _Totals()
+        self._interrupted = False
+        now = session.snapshot()
+        self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
+
+    @classmethod
+    def open(
+        cls,
+        files: ModelFiles,
+        prompt: PromptLayout,
+        options: EngineOptions,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> Engine:
+        """Load a model. Raises ModelError when it can't be loaded or supported, UsageError for settings that clash."""
+        check_watermarks(options)
+        model = Model(files, options, progress)
+        try:
+            template = Template.of(prompt, model)
+            check_low_watermark(options, template)
+            model.open_context(options, choose_ctx(options, model))
+            return cls(model, _attach(model, options), template, files.name, options)
+        except BaseException:
+            model.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the session, then the model; harmless when called twice."""
+        self._session.close()
+        self._model.close()
+
+    @property
+    def session(self) -> Session:
+        """The native session, for those who look inside."""
+        return self._session
+
+    @property
+    def model(self) -> Model:
+        """The loaded model."""
+        return self._model
+
+    # --- the stream
+
+    def start(self, source: str) -> SessionStarted:
+        """Prefill the system prompt. Call once, before the first unit."""
+        system = self._template.system
+        if system:
+            self._session.begin("system")
+            self._session.add_tokens("system", system)
+            self._session.commit()
+        now = self._see()
+        options = self._options
+        return SessionStarted(
+            version=omnitide_cli.__version__,
+            model=self._name,
+            source=source,
+            policy=options.policy,
+            layout=options.layout,
+            positions=options.positions,
+            high_watermark=options.high_watermark,
+            low_watermark=options.low_watermark,
+            n_ctx=now.n_cells,
+            page_size=PAGE_SIZE,
+            subblock_size=SUBBLOCK_SIZE,
+            cache_type=options.cache_type,
+            threads=self._model.threads,
+            flash_attn=not now.transposed_v,
+        )
+
+    def ingest(self, unit: StreamUnit) -> list[Event]:
+        """Take one media unit into the history, then maintain it. An interrupted unit leaves no event and no token."""
+        began = time.perf_counter()
+        try:
+            notices, tokens, encode_ms, prefill_ms = self._prefill(unit)
+        except Interrupted:
+            self._session.interrupt(False)
+            return []
+        self._see()
+        maintenance, maintain_ms = self._maintain(unit.index)
+        totals = self._totals
+        totals.units += 1
+        totals.last_unit = unit.index
+        totals.media_s += unit.end - unit.start
+        totals.encode_s += encode_ms / 1000
+        totals.prefill_s += prefill_ms / 1000
+        now = self._see()
+        ingested = UnitIngested(
+            index=unit.index,
+            start=round(unit.start, 6),
+            end=round(unit.end, 6),
+            tokens=tokens,
+            history_tokens=now.history_tokens,
+            page_span=now.layout.page_span,
+            physical_span=now.layout.physical_span,
+            encode_ms=encode_ms,
+            prefill_ms=prefill_ms,
+            maintain_ms=maintain_ms,
+        )
+        totals.loop_s += time.perf_counter() - began
+        return [*notices, ingested, *maintenance]
+
+    def _prefill(self, unit: StreamUnit) -> tuple[list[Event], TokenCounts, float, float]:
+        notices: list[Event] = []
+        sound = unit.audio
+        if sound is not None and len(sound) < MIN_SOUND:
+            message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were left out"
+            notices.append(Notice(code="sound-too-short", message=message))
+            sound = None
+        if unit.frame is None and sound is None:
+            return notices, TokenCounts(), 0.0, 0.0
+        self._check_senses(unit.frame is not None, sound is not None)
+        session, template = self._session, self._template
+        session.begin("media", unit.start, unit.end)
+        try:
+            session.add_tokens("boundary", template.unit_prefix)
+            if unit.frame is not None:
+                session.add_tokens("boundary", template.image_prefix)
+                session.add_image(unit.frame)
+                session.add_tokens("boundary", template.image_suffix)
+            if sound is not None:
+                session.add_tokens("boundary", template.audio_prefix)
+                session.add_audio(sound, unit.audio_left, unit.audio_right)
+                session.add_tokens("boundary", template.audio_suffix)
+            session.add_tokens("boundary", template.unit_suffix)
+        except BaseException:
+            session.abandon()
+            raise
+        done = session.commit()
+        counts = TokenCounts(
+            done.image_tokens, done.audio_tokens, done.text_tokens, done.boundary_tokens, done.total_tokens
+        )
+        return notices, counts, done.encode_ms, done.prefill_ms
+
+    def _check_senses(self, sees: bool, hears: bool) -> None:
+        if sees and not self._sees:
+            raise ModelError(f"{self._name} takes no pictures", "use --no-video, or a model with a vision encoder (--mmproj)")
+        if hears and not self._hears:
+            raise ModelError(f"{self._name} takes no sound", "use --no-audio, or a model with an audio encoder (--mmproj)")
+
+    # --- answers
+
+    def ask(self, question: str, at: float) -> Iterator[Event]:
+        """Ask, and report the answer as it is generated. `at`: media seconds.
+
+        An answer that is interrupted, or whose reader stops iterating, stays in the history as far as it was spoken.
+        """
+        began = time.perf_counter()
+        template, session = self._template, self._session
+        tokens = self._model.tokenize(question, special=False)
+        spoken: list[str] = []
+        count, first, stop = 0, 0.0, "interrupted"
+        try:
+            if not self._interrupted:
+                session.begin("question", at, at)
+                session.add_tokens("text", tokens)
+                session.add_tokens("boundary", template.question_suffix)
+                session.commit(want_logits=True)
+                session.generate_begin(at)
+                try:
+                    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+                    while not self._interrupted:
+                        piece = session.generate_next()
+                        if count == 0:
+                            first = time.perf_counter()
+                        characters = decoder.decode(piece or b"", final=piece is None)
+                        count += piece is not None
+                        if characters:
+                            spoken.append(characters)
+                            yield AnswerDelta(at=at, text=characters)
+                        if piece is None:
+                            stop = "eos"
+                            break
+                        if count >= self._options.max_answer_tokens:
+                            stop = "length"
+                            break
+                finally:
+                    session.generate_end(template.response_suffix)
+        except Interrupted:
+            session.interrupt(False)
+        self._interrupted = False
+        self._session.interrupt(False)
+        ended = time.perf_counter()
+        totals = self._totals
+        totals.answers += 1
+        totals.answer_s += ended - began
+        speed = (count - 1) / (ended - first) if count > 1 and ended > first else 0.0
+        self._see()
+        yield Answer(
+            at=at,
+            unit=totals.last_unit,
+            question=question,
+            text="".join(spoken).strip(),
+            tokens=count,
+            ttft_ms=(first - began) * 1000 if first else 0.0,
+            tokens_per_s=speed,
+            stop=stop,
+        )
+        maintaining = time.perf_counter()
+        maintenance, _ = self._maintain(totals.last_unit)
+        totals.loop_s += (ended - began) + (time.perf_counter() - maintaining)
+        yield from maintenance
+
+    def interrupt(self) -> None:
+        """Stop the answer in hand after its token, or take back the unit in hand. Signal-safe, any thread."""
+        self._interrupted = True
+        self._session.interrupt()
+
+    # --- maintenance and sums
+
+    def _maintain(self, unit: int) -> tuple[list[Event], float]:
+        began = time.perf_counter()
+        done = self._session.maintain()
+        events: list[Event] = []
+        if done.retained:
+            events = [_retention(unit, done), _migration(unit, done)]
+            totals = self._totals
+            totals.retentions += 1
+            totals.accepted += done.accepted
+            totals.rejected += not done.accepted
+            totals.rows += done.rows_moved
+            totals.bytes += done.bytes
+            totals.migrate_ms += done.migrate_ms
+        elapsed = time.perf_counter() - began
+        self._totals.maintain_s += elapsed
+        return events, elapsed * 1000
+
+    def _see(self) -> Any:
+        now = self._session.snapshot()
+        self._totals.peak_history = max(self._totals.peak_history, now.history_tokens)
+        self._totals.peak_span = max(self._totals.peak_span, now.layout.physical_span)
+        return now
+
+    def summary(self) -> Summary:
+        """The session so far."""
+        now = self._see()
+        totals = self._totals
+        per_cell = now.kv_bytes_per_cell
+        return Summary(
+            units=totals.units,
+            media_s=round(totals.media_s, 6),
+            stream_loop_s=totals.loop_s,
+            answers=totals.answers,
+            history_tokens=now.history_tokens,
+            peak_history_tokens=totals.peak_history,
+            page_span=now.layout.page_span,
+            physical_span=now.layout.physical_span,
+            peak_physical_span=totals.peak_span,
+            kv_bytes=KvBytes(
+                allocated=now.kv_bytes_allocated,
+                span=per_cell * now.layout.physical_span,
+                useful=per_cell * now.history_tokens,
+            ),
+            retentions=totals.retentions,
+            migrations=MigrationTotals(totals.accepted, totals.rejected, totals.rows, totals.bytes, totals.migrate_ms),
+            max_rotations=now.max_rotations,
+            encode_s=totals.encode_s,
+            prefill_s=totals.prefill_s,
+            maintain_s=totals.maintain_s,
+            answer_s=totals.answer_s,
+            peak_rss_bytes=peak_rss_bytes(),
+        )
+
+
+def check_watermarks(options: EngineOptions) -> None:
+    """Raise UsageError unless 0 < low < high, and high fits --ctx."""
+    low, high = options.low_watermark, options.high_watermark
+    if not 0 < low < high:
+        raise UsageError(
+            f"the low watermark ({low}) must be above 0 and below the high watermark ({high})",
+            "for example --high-watermark 2500 --low-watermark 1800",
+        )
+    if options.policy != "full" and options.ctx is not None and high >= options.ctx:
+        raise UsageError(
+            f"the high watermark ({high}) must be below --ctx ({options.ctx})", "raise --ctx, or leave it out"
+        )
+
+
+def check_low_watermark(options: EngineOptions, template: Template) -> None:
+    """Raise UsageError when system prompt and one unit don't fit below the low watermark."""
+    least = len(template.system) + options.unit_tokens
+    if options.policy != "full" and options.low_watermark < least:
+        raise UsageError(
+            f"the low watermark ({options.low_watermark}) is smaller than the system prompt and one unit ({least} tokens)",
+            "raise --low-watermark, or shorten --system or lower --image-tokens",
+        )
+
+
+def choose_ctx(options: EngineOptions, model: Model) -> int:
+    """Cells of the cache, in whole pages."""
+    if options.ctx is not None:
+        return options.ctx
+    if options.policy == "full":
+        cells = min(model.n_ctx_train or FULL_CTX, FULL_CTX)
+        if (available := available_bytes()) is not None:
+            cells = min(cells, available // 2 // model.bytes_per_cell(options.cache_type))
+        return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE)
+    largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
+    return (-(-largest // PAGE_SIZE) + SLACK_PAGES) * PAGE_SIZE
+
+
+def _attach(model: Model, options: EngineOptions) -> Session:
+    addresses = (model.context_address, model.mtmd_address)
+    pages = {"page_size": PAGE_SIZE, "subblock_size": SUBBLOCK_SIZE}
+    try:
+        return Session(*addresses, options, threads=model.threads, **pages)
+    except ModelError as error:
+        if options.policy != "full":
+            raise ModelError(
+                f"OmniTide can't manage this model's memory: {error.message}", error.hint
+            ) from error
+        return Session(*addresses, options, threads=model.threads, stock_memory=True, **pages)
+    except UsageError as error:
+        raise RuntimeFailure(error.message) from error
+
+
+def _retention(unit: int, done: Any) -> Retention:
+    return Retention(
+        unit=unit,
+        before_tokens=done.before_tokens,
+        after_tokens=done.after_tokens,
+        deleted_tokens=done.before_tokens - done.after_tokens,
+        full_units=done.full_units,
+        partial_units=done.partial_units,
+        dropped_units=done.dropped_units,
+        plan_ms=done.plan_ms,
+    )
+
+
+def _migration(unit: int, done: Any) -> Migration:
+    before, after = done.before, done.after
+    return Migration(
+        unit=unit,
+        planner=LAYOUT_NAMES[done.planner],
+        accepted=bool(done.accepted),
+        reason=text(done.reason),
+        rows_moved=done.rows_moved,
+        rows_shifted=done.rows_shifted,
+        bytes=done.bytes,
+        active_pages=(before.active_pages, after.active_pages),
+        active_subblocks=(before.active_subblocks, after.active_subblocks),
+        page_span=(before.page_span, after.page_span),
+        physical_span=(before.physical_span, after.physical_span),
+        ms=done.migrate_ms,
+    )

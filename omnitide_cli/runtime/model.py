@@ -1,0 +1,177 @@
+"""A loaded model: llama.cpp's weights and context, and the encoders on libmtmd.
+
+Uses llama-cpp-python's ctypes declarations of the C API; its high-level `Llama` class would own the memory we take over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from omnitide_cli.errors import ModelError
+from omnitide_cli.runtime.native import lib, llama, mtmd, text
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+
+CACHE_TYPES = {"f32": llama.GGML_TYPE_F32, "f16": llama.GGML_TYPE_F16, "q8_0": llama.GGML_TYPE_Q8_0}
+BYTES_PER_VALUE = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32}
+FLASH_ATTENTION = {
+    "auto": llama.LLAMA_FLASH_ATTN_TYPE_AUTO,
+    "on": llama.LLAMA_FLASH_ATTN_TYPE_ENABLED,
+    "off": llama.LLAMA_FLASH_ATTN_TYPE_DISABLED,
+}
+GGUF_MAGIC = b"GGUF"
+
+
+@cache
+def start_llama() -> None:
+    """Start llama.cpp in this process, its log kept out of the terminal."""
+    lib.ot_log_take()
+    llama.llama_backend_init()
+
+
+class Model:
+    """Owns the model, its context and the encoders; `close` frees them in the right order.
+
+    Raises ModelError for files that are missing, empty, damaged or of another kind.
+    """
+
+    def __init__(
+        self, files: ModelFiles, options: EngineOptions, progress: Callable[[float], None] | None = None
+    ) -> None:
+        """Loads weights and encoders; `open_context` makes the cache."""
+        start_llama()
+        self._model = None
+        self._context = None
+        self._mtmd = None
+        self.threads = options.threads or os.cpu_count() or 1
+        try:
+            self._load_model(files.model, options, progress)
+            if files.mmproj is not None:
+                self._load_encoders(files.mmproj)
+        except BaseException:
+            self.close()
+            raise
+
+    def _load_model(self, path: Path, options: EngineOptions, progress: Callable[[float], None] | None) -> None:
+        check_gguf(path)
+        params = llama.llama_model_default_params()
+        params.n_gpu_layers = options.gpu_layers
+        if progress is not None:
+            self._progress = llama.llama_progress_callback(lambda done, _: progress(done) or True)
+            params.progress_callback = self._progress
+        lib.ot_log_take_error()  # forget older ones
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), params)
+        if not self._model:
+            raise ModelError(f"{path} can't be loaded: {self._why()}", "is it complete, and a language model in GGUF format?")
+        if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
+            raise ModelError(f"{path} is not a decoder-only language model", "choose a model that generates text")
+
+    def open_context(self, options: EngineOptions, n_ctx: int) -> None:
+        """Make the context with a cache of `n_ctx` cells (llama.cpp rounds up)."""
+        params = llama.llama_context_default_params()
+        params.n_ctx = n_ctx
+        params.n_batch = min(n_ctx, 2048)
+        params.n_ubatch = min(n_ctx, 512)
+        params.n_seq_max = 1
+        params.n_threads = params.n_threads_batch = self.threads
+        params.type_k = params.type_v = CACHE_TYPES[options.cache_type]
+        params.flash_attn_type = FLASH_ATTENTION[options.flash_attn]
+        params.no_perf = True
+        lib.ot_log_take_error()  # forget older ones
+        self._context = llama.llama_init_from_model(self._model, params)
+        if not self._context:
+            raise ModelError(
+                f"no context of {n_ctx} cells can be made: {self._why()}",
+                "lower --ctx or the watermarks, or choose another --cache-type or --flash-attn",
+            )
+
+    def _load_encoders(self, path: Path) -> None:
+        check_gguf(path)
+        params = mtmd.mtmd_context_params_default()
+        params.print_timings = False
+        params.warmup = False
+        params.n_threads = self.threads
+        lib.ot_log_take_error()  # forget older ones
+        self._mtmd = mtmd.mtmd_init_from_file(os.fsencode(path), self._model, params)
+        if not self._mtmd:
+            raise ModelError(f"{path} can't be loaded: {self._why()}", "is it the mmproj file that belongs to this model?")
+
+    def _why(self) -> str:
+        line = text(lib.ot_log_take_error())
+        return line.partition(": ")[2] or line or "llama.cpp gave no reason"
+
+    @property
+    def context_address(self) -> int:
+        """Address of the `struct llama_context`."""
+        return ctypes.cast(self._context, ctypes.c_void_p).value or 0  # pyright: ignore[reportArgumentType]
+
+    @property
+    def mtmd_address(self) -> int:
+        """Address of the `struct mtmd_context`, 0 when the model knows text alone."""
+        return (ctypes.cast(self._mtmd, ctypes.c_void_p).value or 0) if self._mtmd else 0  # pyright: ignore[reportArgumentType]
+
+    @property
+    def n_ctx(self) -> int:
+        """Cells of the KV cache."""
+        return llama.llama_n_ctx(self._context)
+
+    @property
+    def n_ctx_train(self) -> int:
+        """Positions the model was trained for."""
+        return llama.llama_model_n_ctx_train(self._model)
+
+    def bytes_per_cell(self, cache_type: str) -> int:
+        """Estimate of a cell's bytes over all layers, before there is a context (all heads are taken as alike)."""
+        head_dim = llama.llama_model_n_embd(self._model) // max(llama.llama_model_n_head(self._model), 1)
+        values = 2 * llama.llama_model_n_layer(self._model) * llama.llama_model_n_head_kv(self._model) * head_dim
+        return max(1, int(values * BYTES_PER_VALUE[cache_type]))
+
+    @property
+    def n_embd(self) -> int:
+        """Floats in a row of embeddings."""
+        return llama.llama_model_n_embd_inp(self._model)
+
+    @property
+    def n_vocab(self) -> int:
+        """Size of the vocabulary."""
+        return llama.llama_vocab_n_tokens(self._vocab)
+
+    @property
+    def _vocab(self) -> object:
+        return llama.llama_model_get_vocab(self._model)
+
+    def tokenize(self, words: str, *, special: bool) -> list[int]:
+        """Tokens of `words`. `special`: names such as <|im_end|> are tokens; else they stay text."""
+        data = words.encode("utf-8", "replace")
+        capacity = len(data) + 8
+        tokens = (llama.llama_token * capacity)()
+        n = llama.llama_tokenize(self._vocab, data, len(data), tokens, capacity, False, special)
+        return list(tokens[: max(n, 0)])
+
+    def close(self) -> None:
+        """Free everything; harmless when called twice."""
+        if self._mtmd:
+            mtmd.mtmd_free(self._mtmd)
+        if self._context:
+            llama.llama_free(self._context)
+        if self._model:
+            llama.llama_model_free(self._model)
+        self._mtmd = self._context = self._model = None
+
+
+def check_gguf(path: Path) -> None:
+    """Raise ModelError, with the reason, for what is no GGUF file. (llama.cpp says little about such files.)"""
+    if not path.exists():
+        raise ModelError(f"{path} does not exist", "check the path, or name a known model")
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder", "give the .gguf file in it")
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise ModelError(f"{path} can't be read: {error.strerror}", "check its permissions") from error
+    if magic != GGUF_MAGIC:
+        raise ModelError(f"{path} is not a GGUF file", "download it again, or convert the model with llama.cpp")

@@ -1,0 +1,58 @@
+"""What a session is opened with: files, the prompt's template, settings. Plain values, cheap to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_MAX_ANSWER_TOKENS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLayout:
+    """The template around media, questions and answers; special tokens by name, any part may be empty."""
+
+    system_prefix: str
+    system_text: str
+    system_suffix: str
+    unit_prefix: str
+    unit_suffix: str
+    image_prefix: str
+    image_suffix: str
+    audio_prefix: str
+    audio_suffix: str
+    question_suffix: str
+    response_suffix: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A language model and, unless it knows text alone, its encoders."""
+
+    name: str
+    model: Path
+    mmproj: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Settings of a session; counts are tokens (= cells) unless the name says otherwise."""
+
+    policy: str = "omnipick"
+    layout: str = "eager"
+    positions: str = "compact"
+    high_watermark: int = 2500
+    low_watermark: int = 1800
+    recent_units: int | None = None  # None: as many as fit the low watermark
+    image_sinks: int = 4
+    audio_sinks: int = 4
+    text_budget: int = 256
+    unit_tokens: int = 512  # the largest media unit expected
+    ctx: int | None = None  # None: high watermark + the largest unit + the longest answer, in whole pages
+    threads: int | None = None  # None: as many as there are processors
+    gpu_layers: int = -1  # -1: all that the backend takes
+    cache_type: str = "f16"
+    flash_attn: str = "auto"
+    max_answer_tokens: int = DEFAULT_MAX_ANSWER_TOKENS
+    temperature: float = 0.0
+    seed: int = 0
