@@ -12,6 +12,7 @@ import av
 import numpy as np
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
+from av.stream import Disposition
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -96,7 +97,7 @@ def make_clip(
     """Write a clip whose time begins at `offset` seconds; returns its path as a string."""
     with av.open(str(path), "w", options=options or {}) as container:
         pictures = _picture_stream(container, video) if video else None
-        sounds = container.add_stream(sound.codec, rate=sound.rate, layout=sound.layout) if sound else None
+        sounds = _sound_stream(container, sound) if sound else None
         covers = _cover_stream(container) if cover else None
         if covers is not None:
             frame = av.VideoFrame.from_ndarray(np.full((32, 32, 3), 128, np.uint8), "rgb24")
@@ -106,7 +107,7 @@ def make_clip(
         if video and pictures is not None:
             frames += [(frame.time, pictures, frame) for frame in _frames(video, offset)]
         if sound and sounds is not None:
-            frames += [(block.time or 0.0, cast(AudioStream, sounds), block) for block in _blocks(sound, offset)]
+            frames += [(block.time or 0.0, sounds, block) for block in _blocks(sound, offset)]
         # As a camera writes them: picture and sound of a moment stand together.
         for _, stream, frame in sorted(frames, key=lambda entry: entry[0]):
             container.mux(stream.encode(frame))
@@ -136,11 +137,15 @@ def _picture_stream(container: OutputContainer, video: Video) -> VideoStream:
     return stream
 
 
+def _sound_stream(container: OutputContainer, sound: Sound) -> AudioStream:
+    return cast(AudioStream, container.add_stream(sound.codec, rate=sound.rate, layout=sound.layout))
+
+
 def _cover_stream(container: OutputContainer) -> VideoStream:
     stream = cast(VideoStream, container.add_stream("mjpeg", rate=1))
     stream.width = stream.height = 32
     stream.pix_fmt = "yuvj420p"
-    stream.disposition = av.stream.Disposition.attached_pic
+    stream.disposition = Disposition.attached_pic
     return stream
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers_media import Sound, Video, counting, cut_file, flashes, make_clip
@@ -17,28 +19,22 @@ from omnitide_cli.media import FrameFit, MediaUnit, open_source
 FIT = FrameFit.square(16)
 
 
-class Pipe(io.RawIOBase):
+class Pipe(io.BytesIO):
     """Bytes that come once, as from `cat clip | omnitide watch -`."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = io.BytesIO(data)
-
-    def readable(self) -> bool:
-        return True
 
     def seekable(self) -> bool:
         return False
 
-    def readinto(self, buffer) -> int:
-        return self._data.readinto(buffer)
+    def seek(self, position: int, whence: int = 0, /) -> int:
+        raise io.UnsupportedOperation("a pipe can't seek")
 
 
 def pipe_in(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Let standard input be the bytes of a file."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe(Path(path).read_bytes()))))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pipe(Path(path).read_bytes()), isatty=lambda: False))
 
 
-def shape(units: list[MediaUnit]) -> list[tuple]:
+def shape(units: list[MediaUnit]) -> list[tuple[object, ...]]:
     """Times and contents of units, to compare two ways of reading the same clip."""
     return [
         (
@@ -124,7 +120,9 @@ def index_cut_off(folder: Path) -> str:
         (lambda folder: str(folder / "a\0b"), "can't be read"),
     ],
 )
-def test_unreadable_sources_say_why_and_what_to_do(tmp_path: Path, make, why: str, capfd) -> None:
+def test_unreadable_sources_say_why_and_what_to_do(
+    tmp_path: Path, make: Callable[[Path], str], why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SourceError, match=why) as caught:
         open_source(make(tmp_path), fit=FIT)
     assert caught.value.exit_code == 3
@@ -135,14 +133,14 @@ def test_unreadable_sources_say_why_and_what_to_do(tmp_path: Path, make, why: st
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_a_forbidden_file_is_a_source_error(tmp_path: Path) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Video(seconds=1))
-    os.chmod(clip, 0)
+    Path(clip).chmod(0)
     with pytest.raises(SourceError, match="can't be read"):
         open_source(clip, fit=FIT)
 
 
 @pytest.mark.parametrize(("name", "options"), [("clip.mp4", {"movflags": "faststart"}), ("clip.mkv", {})])
 def test_the_readable_part_of_a_truncated_file_is_used_with_a_warning(
-    tmp_path: Path, name: str, options: dict[str, str], capfd
+    tmp_path: Path, name: str, options: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     video = Video(flashes([n / 10 for n in range(0, 100, 3)], (128, 96), 0.1), 10)
     whole = make_clip(tmp_path / f"whole-{name}", video, Sound(seconds=10), options=options)
@@ -190,7 +188,9 @@ def test_standard_input_gives_the_same_units_as_the_file(
 
 
 @pytest.mark.parametrize("sound", [Sound(seconds=4, begin=26), Sound(seconds=4)])
-def test_a_pipe_does_not_wait_for_sound_that_is_off(tmp_path: Path, sound: Sound, monkeypatch) -> None:
+def test_a_pipe_does_not_wait_for_sound_that_is_off(
+    tmp_path: Path, sound: Sound, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clip = make_clip(tmp_path / "clip.mkv", Video(counting(), 30, fps=5), sound)
     pipe_in(monkeypatch, clip)
     with open_source(clip, fit=FIT) as file, open_source("-", fit=FIT) as pipe:

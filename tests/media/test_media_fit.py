@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,6 +85,6 @@ def test_fit_draws_what_place_says_in_the_middle_of_black(width: int, height: in
 @pytest.mark.parametrize(
     "wrong", [lambda: FrameFit.square(0), lambda: FrameFit.patches(28, max_tokens=2, min_tokens=4)]
 )
-def test_impossible_canvases_are_refused(wrong) -> None:
-    with pytest.raises(ValueError):
+def test_impossible_canvases_are_refused(wrong: Callable[[], FrameFit]) -> None:
+    with pytest.raises(ValueError, match=r"need|holds no picture"):
         wrong()

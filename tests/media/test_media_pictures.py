@@ -94,7 +94,6 @@ def test_colours_survive(size: tuple[int, int], colour: tuple[int, int, int], pi
         ("libx264", "yuv444p"),
         ("libx264", "yuv420p10le"),
         ("ffv1", "gray"),
-        ("ffv1", "yuva420p"),
         ("ffv1", "bgr0"),
         ("mpeg4", "yuv420p"),
     ],
