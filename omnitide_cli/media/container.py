@@ -42,8 +42,8 @@ def open_container(path: str) -> InputContainer:
             timeout=None if local is not None else (OPEN_TIMEOUT_S, READ_TIMEOUT_S),
         )
     except (FFmpegError, OSError) as error:
-        raise _unreadable(path, local, error) from error
-    return _with_media(container, path)
+        raise _unreadable(display_name(path), local, error) from error
+    return _with_media(container, display_name(path))
 
 
 def local_path(path: str) -> Path | None:
@@ -54,8 +54,8 @@ def local_path(path: str) -> Path | None:
 
 
 def display_name(path: str) -> str:
-    """How messages call the source."""
-    return "standard input" if path == "-" else path
+    """How messages call the source; without the password that a camera's address may hold."""
+    return "standard input" if path == "-" else re.sub(r"//[^/@]+@", "//", path)
 
 
 def reason(error: Exception) -> str:

@@ -17,6 +17,7 @@ from av.video.stream import VideoStream
 
 from omnitide_cli.media.container import reason
 
+DAMAGE_HINT = "Copy or record it again if it matters."
 LULL_S = 10
 LULL_BYTES = 64 << 20
 
@@ -118,6 +119,4 @@ class Demuxer:
     def _count_damage(self) -> None:
         self.damaged += 1
         if self.damaged == 1:
-            self._warn(
-                "source-damaged", "a part of the source is damaged and was skipped", "Copy it again if it matters."
-            )
+            self._warn("source-damaged", "a part of the source is damaged and was skipped", DAMAGE_HINT)

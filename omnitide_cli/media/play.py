@@ -26,6 +26,8 @@ from omnitide_cli.media.sound import SoundTrack, blocks
 from omnitide_cli.media.track import EPSILON_S, PictureTrack, shots
 
 SEEK_MARGIN_S = 1.0  # decoders of sound need a moment to settle after a jump
+DECODER_THREADS = 4  # each holds a decoded picture, and the model needs the other cores
+WIDEST_PIXEL = 8  # what says more is damaged and would ask for gigabytes
 FALLBACK_FRAME_S = Fraction(1, 25)
 
 
@@ -50,6 +52,7 @@ class Play:
         self._fit = fit
         self._wants = (video, audio)
         self._warn = warn
+        self._trying = False
         self._containers: list[InputContainer] = []
         self._demuxers: list[Demuxer] = []
         self.picture: PictureTrack | None = None
@@ -101,21 +104,24 @@ class Play:
                 f"{display_name(self._path)} has only {only}, and {only} is switched off",
                 f"Leave out {'--no-audio' if video else '--no-video'}.",
             )
-        if picture is not None and sound is not None and local_path(self._path) is not None:
+        local = local_path(self._path) is not None
+        if picture is not None and sound is not None and local:
             other = self._container(seek)
             sound = sound_stream(other)
             groups = [(container, [picture]), (other, [sound])]
         else:
             groups = [(container, [stream for stream in (picture, sound) if stream is not None])]
-        self._demuxers = [Demuxer(opened, streams, self._warn) for opened, streams in groups]
+        self._demuxers = [Demuxer(opened, streams, self._tell) for opened, streams in groups]
         if picture is not None:
-            picture.thread_type = "AUTO" if len(groups) == 2 else "SLICE"  # frame threads would hold back live pictures
+            picture.thread_type = "AUTO" if local else "SLICE"  # frame threads would hold back live pictures
+            picture.thread_count = DECODER_THREADS
             rate = picture.average_rate or picture.guessed_rate
-            frames = timed(self._demuxers[0].frames(picture), 1 / rate if rate else FALLBACK_FRAME_S, self._warn)
-            ratio = float(picture.sample_aspect_ratio or 1) or 1.0
-            self.picture = PictureTrack(shots(frames), self._fit, ratio)
+            frames = timed(self._demuxers[0].frames(picture), 1 / rate if rate else FALLBACK_FRAME_S, self._tell)
+            ratio = float(picture.sample_aspect_ratio or 1)
+            believable = 1 / WIDEST_PIXEL <= ratio <= WIDEST_PIXEL
+            self.picture = PictureTrack(shots(frames), self._fit, ratio if believable else 1.0)
         if sound is not None:
-            frames = timed(self._demuxers[-1].frames(sound), FALLBACK_FRAME_S, self._warn)
+            frames = timed(self._demuxers[-1].frames(sound), FALLBACK_FRAME_S, self._tell)
             self.sound_is_exact = sound.codec_context.codec.lossless
             self.sound = SoundTrack(blocks(frames))
 
@@ -126,8 +132,12 @@ class Play:
         ):
             raise SourceError(
                 f"no picture or sound could be decoded from {display_name(self._path)}",
-                PIPE_HINT if self._path == "-" else "The file is damaged, or its codec is not supported.",
+                PIPE_HINT if self._path == "-" else "It may be damaged; if it comes from a server, download it first.",
             )
+
+    def _tell(self, code: str, message: str, hint: str) -> None:
+        if not self._trying:
+            self._warn(code, message, hint)
 
     def _container(self, seek: float | None) -> InputContainer:
         container = open_container(self._path)
@@ -152,6 +162,7 @@ class Play:
         tracks = [(track, track.first) for track in (self.picture, self.sound) if track is not None]
         began = [first is not None and first <= to for _, first in tracks]
         self.close()
+        self._trying = True  # a server that can't jump is no news if reading from the beginning works
         try:
             self._open(seek=to - SEEK_MARGIN_S)
             found = [track.first for track in (self.picture, self.sound) if track is not None]
@@ -162,6 +173,8 @@ class Play:
             )
         except FFmpegError:
             arrived = False
+        finally:
+            self._trying = False
         if not arrived:
             self.close()
             self._open()

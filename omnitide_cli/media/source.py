@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import count
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.media.container import display_name
+from omnitide_cli.media.demux import DAMAGE_HINT
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import SourceInfo, SourceWarning
 from omnitide_cli.media.play import Play
@@ -149,7 +151,7 @@ class MediaSource:
 
     def _units_of(self, play: Play, index: int, shift: float) -> Iterator[MediaUnit]:
         stop = math.inf if self._duration is None else self._start + self._duration
-        for step in range(2**62):
+        for step in count():
             start = self._start + step * self._unit_seconds
             end = min(self._start + (step + 1) * self._unit_seconds, stop)
             frame = play.picture.read(start, end) if play.picture is not None else None
@@ -183,8 +185,11 @@ class MediaSource:
 
     def _report(self, play: Play, end: float) -> None:
         """Say what only the end of a run tells."""
+        if end == self._start > 0:
+            self._warn_once("source-ended", f"{display_name(self.path)} ends before {end:.1f} s", "Start earlier.")
         known = self.info.duration
-        if self._duration is None and known is not None and play.format.startswith(HEADERS_WITH_DURATION):
+        reads_all = (self._video or not self.info.has_video) and (self._audio or not self.info.has_audio)
+        if reads_all and self._duration is None and known is not None and play.format.startswith(HEADERS_WITH_DURATION):
             missing = known - end
             if missing > max(0.5, self._unit_seconds / 2):
                 self._warn_once(
@@ -194,7 +199,9 @@ class MediaSource:
                 )
         if play.damaged > 1:
             self._warn_once(
-                "source-damage", f"{play.damaged} parts of {display_name(self.path)} are damaged and were skipped", ""
+                "damage-count",
+                f"{play.damaged} parts of {display_name(self.path)} are damaged and were skipped",
+                DAMAGE_HINT,
             )
         if play.sound is not None and play.sound.late_samples:
             self.dropped_samples += play.sound.late_samples

@@ -6,11 +6,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from helpers_media import Sound, Video, beeps, counting, flashes, make_clip
 
 from omnitide_cli.media import FrameFit, MediaUnit, open_source
+from omnitide_cli.media.clock import Timed, timed
 
 FIT = FrameFit.square(16)
 FINE = 0.04
@@ -113,6 +115,36 @@ def test_a_gap_in_the_sound_is_silence_and_what_follows_stays_in_time(tmp_path: 
     assert [u.index for u in found if loud(u)] == [1, 4]
     assert found[2].audio is not None
     assert np.abs(found[2].audio).max() == 0
+
+
+def moments(timestamps: list[int | None]) -> tuple[list[float], list[str]]:
+    """When frames with these timestamps (in tenths of a second) begin, and the codes of the warnings."""
+    frames, codes = [], []
+    for pts in timestamps:
+        frame = av.VideoFrame(16, 16, "gray")
+        frame.pts, frame.time_base = pts, Fraction(1, 10)
+        frames.append(frame)
+    times = timed(iter(frames), Fraction(1, 10), lambda code, *_: codes.append(code))
+    return [float(moment.begin) for moment in times if isinstance(moment, Timed)], codes
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "begins", "warned"),
+    [
+        ([0, 1, None, 3], [0, 0.1, 0.2, 0.3], False),  # a missing one
+        ([0, 1, 900, 3, 4], [0, 0.1, 0.2, 0.3, 0.4], False),  # stray ones
+        ([0, 1, 900, None, -900, 5], [0, 0.1, 0.2, 0.3, 0.4, 0.5], False),
+        ([0, 1, 62, 63, 64], [0, 0.1, 6.2, 6.3, 6.4], False),  # a pause
+        ([0, 1, 2, -50, -49], [0, 0.1, 0.2, 0.3, 0.4], True),  # glued recordings
+        ([500_000, 500_001, 0, 1], [50_000, 50_000.1, 50_000.2, 50_000.3], True),
+        ([0, 1, 900_000, 900_001], [0, 0.1, 0.2, 0.3], True),  # a leap of a day
+        ([-7, -6, -5], [-0.7, -0.6, -0.5], False),
+    ],
+)
+def test_wrong_timestamps_are_told_from_pauses(timestamps: list[int | None], begins: list[float], warned: bool) -> None:
+    found, codes = moments(timestamps)
+    assert found == pytest.approx(begins)
+    assert codes == (["clock-jump"] if warned else [])
 
 
 def test_recordings_glued_together_go_on_in_time(tmp_path: Path) -> None:

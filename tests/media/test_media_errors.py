@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
 import io
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -207,6 +210,43 @@ def test_an_mp4_with_its_index_at_the_end_can_t_be_piped(tmp_path: Path, monkeyp
     with pytest.raises(SourceError, match="standard input") as caught:
         open_source("-", fit=FIT)
     assert "faststart" in caught.value.hint
+
+
+def test_passwords_stay_out_of_messages() -> None:
+    with pytest.raises(SourceError) as caught:
+        open_source("rtsp://me:secret@127.0.0.1:9/camera", fit=FIT)
+    assert "secret" not in caught.value.message + caught.value.hint
+
+
+class QuietServer(http.server.SimpleHTTPRequestHandler):
+    """Python's own server, which can't begin in the middle of a file."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that shows the test's folder."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietServer, directory=str(tmp_path)))
+    server.handle_error = lambda request, client_address: None
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("start", [0, 2])
+def test_a_web_address_gives_the_same_units_as_the_file(tmp_path: Path, address: str, start: int) -> None:
+    clip = make_clip(tmp_path / "clip.mkv", Video(counting(), 4), Sound(seconds=4))
+    with (
+        open_source(clip, fit=FIT, start=start) as file,
+        open_source(f"{address}/clip.mkv", fit=FIT, start=start) as web,
+    ):
+        assert shape(list(web)) == shape(list(file))
+        assert web.warnings == []
+    with pytest.raises(SourceError, match="404"):
+        open_source(f"{address}/nothing.mkv", fit=FIT)
 
 
 def test_standard_input_can_t_be_looped() -> None:

@@ -29,17 +29,17 @@ def seconds_seen(found: list[MediaUnit]) -> list[int | None]:
     return [None if u.frame is None else round((int(u.frame[8, 8, 0]) - 10) / 10) for u in found]
 
 
-@pytest.mark.parametrize("seconds", [30, 60])
 @pytest.mark.parametrize(
-    ("name", "codec", "rate"),
+    ("seconds", "name", "codec", "rate"),
     [
-        ("clip.wav", "pcm_s16le", 16_000),
-        ("clip.wav", "pcm_s16le", 44_100),
-        ("clip.m4a", "aac", 44_100),
-        ("clip.mkv", "aac", 48_000),
-        ("clip.mp3", "libmp3lame", 44_100),
-        ("clip.ogg", "libopus", 48_000),
-        ("clip.ts", "aac", 48_000),
+        (30, "clip.wav", "pcm_s16le", 16_000),
+        (60, "clip.wav", "pcm_s16le", 44_100),
+        (30, "clip.m4a", "aac", 44_100),
+        (60, "clip.m4a", "aac", 44_100),
+        (30, "clip.mkv", "aac", 48_000),
+        (60, "clip.mp3", "libmp3lame", 44_100),
+        (30, "clip.ogg", "libopus", 48_000),
+        (30, "clip.ts", "aac", 48_000),
     ],
 )
 def test_half_minutes_have_no_phantom_unit(tmp_path: Path, seconds: int, name: str, codec: str, rate: int) -> None:
