@@ -73,7 +73,7 @@ class Session:
         """The units of the source; waiting for one ends at once when a signal comes."""
         units = iter(self._source)
         while True:
-            with self._interrupt.raising():
+            with self._interrupt.reading():
                 unit = next(units, None)
             self._tell_warnings()
             if unit is None:

@@ -61,7 +61,7 @@ def _checked(context: typer.Context, option: Any, value: Any, path: Path, key: s
     try:
         if isinstance(value, dict) or (isinstance(value, list) and not option.multiple):
             raise ValueError("one value is needed")
-        option.type_cast_value(context, value)
+        option.process_value(context, value)
     except typer.BadParameter as error:
         raise UsageError(f"{path}: {key}: {error.message}", "correct the file") from error
     except (TypeError, ValueError) as error:

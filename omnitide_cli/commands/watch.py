@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from omnitide_cli.runtime.engine import Engine
 
 DEFAULT_EVERY_S = 10.0
+STANDARD_INPUT = "-"
 
 EPILOG = """
 [bold]Examples[/bold]
@@ -125,11 +126,11 @@ def watch(
     with ExitStack() as stack:
         sink, people, status = _sinks(state, json_lines, transcript)
         stack.callback(sink.close)
-        interrupt = stack.enter_context(Interrupt())
+        interrupt = stack.enter_context(Interrupt(ends_input=source == STANDARD_INPUT))
         try:
             engine_options = _engine_options(manifest, wanted)
-            media = stack.enter_context(
-                open_source(
+            with interrupt.reading():
+                media = open_source(
                     source,
                     fit=_frame_fit(manifest, image_tokens),
                     unit_seconds=unit_seconds,
@@ -139,15 +140,17 @@ def watch(
                     duration=duration,
                     loops=loop,
                 )
-            )
+            stack.enter_context(media)
             if not (schedule or no_ask or state.quiet):
                 people.hint("nothing will be asked; --ask TEXT asks after the last second")
             people.expect(media.units_total)
             engine = stack.enter_context(_engine(manifest, mmproj, system, engine_options, media, interrupt, status))
         except Exception as error:
+            if interrupt.requested:  # an input that was ended early is no fault of it
+                raise KeyboardInterrupt from error
             sink.failed(error)
             raise
-        typed = typed_questions(interrupt) if is_talk and source != "-" else ()
+        typed = typed_questions(interrupt) if is_talk else ()
         Session(engine, media, sink, interrupt).run(source, schedule, realtime=pace == "realtime", typed=typed)
         if interrupt.requested:
             raise typer.Exit(INTERRUPTED)
@@ -240,6 +243,7 @@ def _engine(
         print(message, file=sys.stderr, flush=True)
 
     def progress(fraction: float) -> None:
+        """Called while llama.cpp loads; the only moment at which that can be given up."""
         status.show(f"loading {manifest.title}  {fraction:.0%}")
         if interrupt.requested:
             raise KeyboardInterrupt
@@ -247,11 +251,9 @@ def _engine(
     status.show(f"loading {manifest.title}", now=True)
     with interrupt.raising():
         files = fetch_files(manifest, mmproj, say)
-        if files.mmproj is None:
-            raise ModelError(
-                f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE"
-            )
-        prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
-        engine = Engine.open(files, prompt, engine_options, progress=progress)
+    if files.mmproj is None:
+        raise ModelError(f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE")
+    prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
+    engine = Engine.open(files, prompt, engine_options, progress=progress)
     status.clear()
     return engine

@@ -110,7 +110,8 @@ class PlainSink:
                 f"unit {unit.index}  {clock(unit.end)}"
                 f"  {counts.total} tokens (image {counts.image}, audio {counts.audio})"
                 f"  history {unit.history_tokens}  span {unit.physical_span}"
-                f"  encode {unit.encode_ms:.0f} ms  prefill {unit.prefill_ms:.0f} ms  maintain {unit.maintain_ms:.1f} ms"
+                f"  encode {unit.encode_ms:.0f} ms  prefill {unit.prefill_ms:.0f} ms"
+                f"  maintain {unit.maintain_ms:.1f} ms"
             )
         total = f"/{self._units_total}" if self._units_total else ""
         bound = f"/{self._session.high_watermark}" if self._session else ""

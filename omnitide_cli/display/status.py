@@ -27,7 +27,7 @@ class StatusLine:
             return
         from rich.cells import cell_len, set_cell_size
 
-        width = os.get_terminal_size(self._stream.fileno()).columns - 1
+        width = (os.get_terminal_size(self._stream.fileno()).columns or 80) - 1  # 0: unknown
         self._stream.write("\r\x1b[2K" + (text if cell_len(text) <= width else set_cell_size(text, max(width, 0))))
         self._stream.flush()
         self._shown = True

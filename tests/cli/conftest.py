@@ -1,33 +1,20 @@
-"""A command line to call, clips to watch, and an engine that plays a part instead of a model.
-
-The engine follows the runtime's contract to the letter and computes nothing: what is tested is all that is around it.
-"""
+"""A command line to call, a clip to watch, and an engine that plays a part instead of a model."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import av
 import numpy as np
 import pytest
+from scripted import ScriptedEngine, module_with
 
 from omnitide_cli.app import app
 from omnitide_cli.commands.run import run
-from omnitide_cli.runtime.events import (
-    Answer,
-    AnswerDelta,
-    Event,
-    Retention,
-    SessionStarted,
-    Summary,
-    TokenCounts,
-    UnitIngested,
-)
 
 
 @dataclass
@@ -39,122 +26,6 @@ class Result:
     err: str
 
 
-class ScriptedEngine:
-    """Answers every question with a fixed text, word by word; the class remembers how it was opened."""
-
-    text = "A red circle."
-    opened: ClassVar[list[Any]] = []
-    on_ingest: ClassVar[Any] = staticmethod(lambda engine, index: None)
-    on_delta: ClassVar[Any] = staticmethod(lambda engine, index: None)
-
-    def __init__(self, files: Any, prompt: Any, options: Any) -> None:
-        self.files, self.prompt, self.options = files, prompt, options
-        self.units: list[Any] = []
-        self.asked: list[tuple[str, float]] = []
-        self.interrupted = False
-        self.closed = False
-
-    @classmethod
-    def open(cls, files: Any, prompt: Any, options: Any, *, progress: Callable[[float], None] | None = None) -> Self:
-        if progress:
-            progress(0.5)
-        engine = cls(files, prompt, options)
-        cls.opened.append(engine)
-        return engine
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def start(self, source: str) -> SessionStarted:
-        options = self.options
-        return SessionStarted(
-            version="0.1.0",
-            model=self.files.name,
-            source=source,
-            policy=options.policy,
-            layout=options.layout,
-            positions=options.positions,
-            high_watermark=options.high_watermark,
-            low_watermark=options.low_watermark,
-            n_ctx=4096,
-            page_size=64,
-            subblock_size=32,
-            cache_type=options.cache_type,
-            threads=2,
-            flash_attn=True,
-        )
-
-    def ingest(self, unit: Any) -> list[Event]:
-        self.on_ingest(self, unit.index)
-        self.units.append(unit)
-        unit_event = UnitIngested(
-            index=unit.index,
-            start=unit.start,
-            end=unit.end,
-            tokens=TokenCounts(image=16, audio=25, boundary=4, total=45),
-            history_tokens=45 * len(self.units),
-            page_span=64 * len(self.units),
-            physical_span=256,
-            encode_ms=1.0,
-            prefill_ms=2.0,
-            maintain_ms=0.1,
-        )
-        cut = Retention(
-            unit=unit.index,
-            before_tokens=90,
-            after_tokens=45,
-            deleted_tokens=45,
-            full_units=1,
-            partial_units=0,
-            dropped_units=1,
-            plan_ms=0.1,
-        )
-        return [unit_event, cut]
-
-    def ask(self, question: str, at: float) -> Iterator[Event]:
-        self.asked.append((question, at))
-        said = ""
-        for index, word in enumerate(self.text.split(" ")):
-            self.on_delta(self, index)
-            piece = f" {word}" if index else word
-            said += piece
-            yield AnswerDelta(at=at, text=piece)
-            if self.interrupted:
-                break
-        yield Answer(
-            at=at,
-            unit=len(self.units) - 1,
-            question=question,
-            text=said,
-            tokens=len(said.split(" ")),
-            ttft_ms=5.0,
-            tokens_per_s=100.0,
-            stop="interrupted" if self.interrupted else "eos",
-        )
-
-    def interrupt(self) -> None:
-        self.interrupted = True
-
-    def summary(self) -> Summary:
-        return Summary(
-            units=len(self.units),
-            media_s=self.units[-1].end if self.units else 0.0,
-            stream_loop_s=0.5,
-            answers=len(self.asked),
-            history_tokens=45 * len(self.units),
-            peak_history_tokens=45 * len(self.units),
-            page_span=64,
-            physical_span=256,
-            peak_physical_span=256,
-        )
-
-    def close(self) -> None:
-        self.closed = True
-
-
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch, weights: Path) -> type[ScriptedEngine]:
     """The class whose instances the command line opens, fresh for every test."""
@@ -162,9 +33,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, weights: Path) -> type[ScriptedEngin
     class Engine(ScriptedEngine):
         opened: ClassVar[list[Any]] = []
 
-    module = ModuleType("omnitide_cli.runtime.engine")
-    module.Engine = Engine  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "omnitide_cli.runtime.engine", module)
+    monkeypatch.setitem(sys.modules, "omnitide_cli.runtime.engine", module_with(Engine))
     return Engine
 
 

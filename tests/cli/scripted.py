@@ -1,0 +1,159 @@
+"""An engine that plays a part instead of a model.
+
+It follows the runtime's contract to the letter and computes nothing: what is tested with it is all that is around it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, ClassVar, Self
+
+from omnitide_cli.runtime.events import (
+    Answer,
+    AnswerDelta,
+    Event,
+    Retention,
+    SessionStarted,
+    Summary,
+    TokenCounts,
+    UnitIngested,
+)
+
+DELAY = "SCRIPTED_ENGINE_DELAY"
+"""Environment variable: seconds that a unit or a word takes."""
+
+
+def module_with(engine: type[ScriptedEngine]) -> ModuleType:
+    """What stands in for `omnitide_cli.runtime.engine`."""
+    module = ModuleType("omnitide_cli.runtime.engine")
+    module.__dict__["Engine"] = engine
+    return module
+
+
+class ScriptedEngine:
+    """Answers every question with a fixed text, word by word; the class remembers how it was opened."""
+
+    text = "A red circle."
+    opened: ClassVar[list[Any]] = []
+    on_ingest: ClassVar[Any] = staticmethod(lambda engine, index: None)
+    on_delta: ClassVar[Any] = staticmethod(lambda engine, index: None)
+
+    def __init__(self, files: Any, prompt: Any, options: Any) -> None:
+        self.files, self.prompt, self.options = files, prompt, options
+        self.units: list[Any] = []
+        self.asked: list[tuple[str, float]] = []
+        self.interrupted = False
+        self.closed = False
+
+    @classmethod
+    def open(cls, files: Any, prompt: Any, options: Any, *, progress: Callable[[float], None] | None = None) -> Self:
+        if progress:
+            progress(0.5)
+        engine = cls(files, prompt, options)
+        cls.opened.append(engine)
+        return engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def start(self, source: str) -> SessionStarted:
+        options = self.options
+        return SessionStarted(
+            version="0.1.0",
+            model=self.files.name,
+            source=source,
+            policy=options.policy,
+            layout=options.layout,
+            positions=options.positions,
+            high_watermark=options.high_watermark,
+            low_watermark=options.low_watermark,
+            n_ctx=4096,
+            page_size=64,
+            subblock_size=32,
+            cache_type=options.cache_type,
+            threads=2,
+            flash_attn=True,
+        )
+
+    def ingest(self, unit: Any) -> list[Event]:
+        self.on_ingest(self, unit.index)
+        time.sleep(float(os.environ.get(DELAY, "0")))
+        self.units.append(unit)
+        unit_event = UnitIngested(
+            index=unit.index,
+            start=unit.start,
+            end=unit.end,
+            tokens=TokenCounts(image=16, audio=25, boundary=4, total=45),
+            history_tokens=45 * len(self.units),
+            page_span=64 * len(self.units),
+            physical_span=256,
+            encode_ms=1.0,
+            prefill_ms=2.0,
+            maintain_ms=0.1,
+        )
+        cut = Retention(
+            unit=unit.index,
+            before_tokens=90,
+            after_tokens=45,
+            deleted_tokens=45,
+            full_units=1,
+            partial_units=0,
+            dropped_units=1,
+            plan_ms=0.1,
+        )
+        return [unit_event, cut]
+
+    def ask(self, question: str, at: float) -> Iterator[Event]:
+        self.asked.append((question, at))
+        said = ""
+        for index, word in enumerate(self.text.split(" ")):
+            self.on_delta(self, index)
+            time.sleep(float(os.environ.get(DELAY, "0")))
+            piece = f" {word}" if index else word
+            said += piece
+            yield AnswerDelta(at=at, text=piece)
+            if self.interrupted:
+                break
+        yield Answer(
+            at=at,
+            unit=len(self.units) - 1,
+            question=question,
+            text=said,
+            tokens=len(said.split(" ")),
+            ttft_ms=5.0,
+            tokens_per_s=100.0,
+            stop="interrupted" if self.interrupted else "eos",
+        )
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
+    def summary(self) -> Summary:
+        return Summary(
+            units=len(self.units),
+            media_s=self.units[-1].end if self.units else 0.0,
+            stream_loop_s=0.5,
+            answers=len(self.asked),
+            history_tokens=45 * len(self.units),
+            peak_history_tokens=45 * len(self.units),
+            page_span=64,
+            physical_span=256,
+            peak_physical_span=256,
+        )
+
+    def close(self) -> None:
+        self.closed = True
+
+
+if __name__ == "__main__":  # a whole process whose engine is this one: for pipes and terminals
+    sys.modules["omnitide_cli.runtime.engine"] = module_with(ScriptedEngine)
+    from omnitide_cli.app import main
+
+    main()
