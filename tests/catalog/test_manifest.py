@@ -1,0 +1,105 @@
+"""Manifests: the shipped ones are whole, a wrong one is named with its key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omnitide_cli.catalog.manifest import (
+    DEFAULT_MODEL,
+    Frames,
+    load_manifest,
+    model_names,
+    models_dir,
+    read_manifest,
+)
+from omnitide_cli.errors import ModelError
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_a_shipped_manifest_is_whole(name: str) -> None:
+    manifest = load_manifest(name)
+    assert manifest.name == name
+    assert manifest.default_question.endswith("?")
+    assert manifest.mmproj is not None
+    assert manifest.audio.tokens_per_second == 25
+    assert manifest.prompt.system_prefix == "<|im_start|>system\n"
+    assert manifest.prompt.question_suffix == "<|im_end|>\n<|im_start|>assistant\n"
+    assert manifest.prompt.response_suffix == manifest.prompt.system_suffix == "<|im_end|>\n<|im_start|>user\n"
+    assert (manifest.prompt.image_prefix, manifest.prompt.audio_suffix) == ("<|vision_bos|>", "<|audio_eos|>")
+
+
+def test_the_default_model_comes_first_and_downloads_nothing() -> None:
+    assert model_names()[0] == DEFAULT_MODEL
+    manifest = load_manifest(DEFAULT_MODEL)
+    assert not manifest.model.repo
+    assert manifest.mmproj is not None
+    assert not manifest.mmproj.repo
+
+
+def test_the_demo_model_is_asked_what_it_was_trained_for() -> None:
+    from omnitide_cli.bench.world.question import DEFAULT_QUESTION
+
+    assert load_manifest(DEFAULT_MODEL).default_question == DEFAULT_QUESTION
+
+
+def test_the_largest_unit_is_its_image_its_sound_and_its_markers() -> None:
+    demo = load_manifest(DEFAULT_MODEL)
+    assert demo.unit_tokens(1.0) == 16 + 25 + 4
+    assert demo.unit_tokens(0.5, 9) == 9 + 13 + 4
+    assert load_manifest("qwen2.5-omni-7b").unit_tokens(2.0, 64) == 64 + 50 + 4
+
+
+def test_a_cap_lowers_the_tokens_of_a_frame_but_never_raises_them() -> None:
+    square = Frames("square", 16, size=112)
+    assert square.capped(None) == square.capped(99) == square
+    assert square.capped(15) == Frames("square", 9, size=84)
+    patches = Frames("patches", 256, multiple=28)
+    assert patches.capped(100) == Frames("patches", 100, multiple=28)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ModelError, match="'gpt-5'") as caught:
+        load_manifest("gpt-5")
+    assert all(name in caught.value.hint for name in model_names())
+
+
+@pytest.mark.parametrize("name", ["../models/omnitide-demo", "", ".", "omnitide-demo.toml"])
+def test_a_name_is_no_path(name: str) -> None:
+    with pytest.raises(ModelError, match="no model is called"):
+        load_manifest(name)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('title = "OmniTide demo"\n', "", "missing key title"),
+        ('title = "OmniTide demo"', "title = 1", "title has the wrong type: 1"),
+        ('name = "own"', 'name = "other"', "name is 'other', the file's is 'own'"),
+        ("[frames]\n", "[frame]\n", r"missing table \[frames\]"),
+        ("[audio]\n", "[audio]\nrate = 1\n", "unknown key audio.rate"),
+        ("tokens_per_second = 25", "tokens_per_second = true", "audio.tokens_per_second has the wrong type: True"),
+        ("size = 112\n", "size = 0\n", "frames must be larger"),
+        ("max_tokens = 16\n", "max_tokens = 15\n", "can't have 15 tokens"),
+        ('mode = "square"', 'mode = "round"', "frames.mode is 'round'"),
+        ("[files.mmproj]\n", "[files.projector]\n", "unknown key files.projector"),
+        (
+            'path = "demo/omnitide-demo-f16.gguf"',
+            'repo = "a/b"',
+            r"\[files.model\] needs either path, or repo and file",
+        ),
+        ("[shape]\n", "[shape]\nheads = 3\n", "unknown key shape.heads"),
+        ("[defaults]\n", '[defaults]\nhigh_watermark = "many"\n', "defaults.high_watermark has the wrong type"),
+        ('license = "MIT"\n', 'license = "MIT"\nfolder = "x"\n', "unknown key folder"),
+        ('license = "MIT"\n', "license = \n", "the manifest can't be read"),
+    ],
+)
+def test_a_wrong_manifest_is_named_with_its_key(tmp_path: Path, before: str, after: str, message: str) -> None:
+    text = (models_dir() / "omnitide-demo.toml").read_text().replace('name = "omnitide-demo"', 'name = "own"')
+    assert before in text
+    path = tmp_path / "own.toml"
+    path.write_text(text.replace(before, after))
+    with pytest.raises(ModelError, match=message) as caught:
+        read_manifest(path)
+    assert str(path) in caught.value.message
