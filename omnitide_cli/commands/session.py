@@ -83,11 +83,12 @@ class Session:
     def _finish(self, schedule: Schedule, typed: Iterable[str]) -> None:
         if self._interrupt.requested:
             return
-        for question in schedule.unreached():
+        if unreached := schedule.unreached():
+            questions = "a question" if len(unreached) == 1 else f"{len(unreached)} questions"
             self._sink.emit(
                 Notice(
                     code="question-not-reached",
-                    message=f"the stream ended at {self._clock:g} s, before '{question.text}' ({question.at:g} s)",
+                    message=f"the stream ended at {self._clock:g} s, before {questions} (at {unreached[0].at:g} s)",
                     hint="--ask asks after the last second",
                 )
             )
