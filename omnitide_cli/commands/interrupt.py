@@ -121,8 +121,9 @@ def _terminal_state() -> list[Any] | None:
 
 
 def _restore_terminal(state: list[Any] | None) -> None:
-    if state is None:
-        return
-    import termios
+    if state is not None:
+        import termios
 
-    termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, state)
+        termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, state)
+    if os.isatty(2):
+        os.write(2, b"\r\n")  # the shell's prompt starts in a line of its own

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Literal, TextIO
 
-from omnitide_cli.display.status import StatusLine, is_capable
-from omnitide_cli.display.words import clock, one_line, with_hint
+from omnitide_cli.display.status import StatusLine, columns, is_capable
+from omnitide_cli.display.summary import summary_lines
+from omnitide_cli.display.words import clock, one_line, printable, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -93,7 +94,7 @@ class PlainSink:
         self._status.clear()
         if self._streams:
             self._end_answer()
-        else:
+        elif answer.text or answer.stop != "interrupted":  # an answer that never began is none
             self._write(f"[{clock(answer.at)}] {one_line(answer.question)}\n{answer.text.strip()}\n")
         if answer.stop == "length":
             self.notice(f"the answer was cut at {answer.tokens} tokens", "--max-answer-tokens allows more")
@@ -125,24 +126,18 @@ class PlainSink:
         self._end_answer()
         if self._detail == "quiet":
             return
-        from rich.console import Console
+        width = columns(self._err) if self._err.isatty() else None
+        self._say("\n".join(summary_lines(self._session, summary, width)))
 
-        from omnitide_cli.display.summary import summary_table
-
+    def _say(self, text: str) -> None:
         self._status.clear()
-        console = Console(file=self._err, highlight=False, markup=False, emoji=False)
-        console.print(summary_table(self._session, summary))
-        self._err.flush()
-
-    def _say(self, line: str) -> None:
-        self._status.clear()
-        self._err.write(f"{line}\n")
+        self._err.write(f"{text}\n")
         self._err.flush()
 
     def _write(self, text: str) -> None:
         if self._out is None:
             return
-        self._out.write(text)
+        self._out.write(printable(text))
         self._out.flush()
 
 

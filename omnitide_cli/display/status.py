@@ -27,8 +27,8 @@ class StatusLine:
             return
         from rich.cells import cell_len, set_cell_size
 
-        width = (os.get_terminal_size(self._stream.fileno()).columns or 80) - 1  # 0: unknown
-        self._stream.write("\r\x1b[2K" + (text if cell_len(text) <= width else set_cell_size(text, max(width, 0))))
+        width = columns(self._stream) - 1
+        self._stream.write("\r\x1b[2K" + (text if cell_len(text) <= width else set_cell_size(text, width)))
         self._stream.flush()
         self._shown = True
         self._next = time.monotonic() + REFRESH_S
@@ -39,6 +39,11 @@ class StatusLine:
             self._stream.write("\r\x1b[2K")
             self._stream.flush()
             self._shown = False
+
+
+def columns(terminal: TextIO) -> int:
+    """Width of a terminal; 80 where it doesn't know itself."""
+    return os.get_terminal_size(terminal.fileno()).columns or 80
 
 
 def is_capable(stream: TextIO) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+import textwrap
 
 from omnitide_cli.display.words import clock, counted, size
 from omnitide_cli.runtime.events import SessionStarted, Summary
+
+GAP = 2
+NARROWEST = 6
 
 
 def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple[str, str]]:
@@ -43,11 +46,13 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
     return rows
 
 
-def summary_table(session: SessionStarted | None, summary: Summary) -> Table:
-    """The same as a table that wraps in a narrow terminal."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, text in summary_rows(session, summary):
-        table.add_row(label, text)
-    return table
+def summary_lines(session: SessionStarted | None, summary: Summary, width: int | None) -> list[str]:
+    """The same as lines of a table, wrapped to `width` columns; None is a pipe, where nothing is wrapped."""
+    rows = summary_rows(session, summary)
+    label_width = max(len(label) for label, _ in rows) + GAP
+    text_width = max(width - label_width, NARROWEST) if width else None
+    lines = []
+    for label, text in rows:
+        first, *rest = textwrap.wrap(text, text_width) if text_width else [text]
+        lines += [label.ljust(label_width) + first, *(" " * label_width + line for line in rest)]
+    return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+CONTROL_CODES = {code: "?" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
 
 def clock(seconds: float) -> str:
     """Media time: 0:08, 12:30, 1:02:03."""
@@ -30,9 +32,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def printable(text: str) -> str:
+    """Without control codes: neither a model nor a file name may drive the terminal."""
+    return text.translate(CONTROL_CODES)
+
+
 def with_hint(message: str, hint: str) -> str:
     """What happened and what to do, in one line."""
-    message, hint = one_line(message).rstrip("."), one_line(hint).rstrip(".")
+    message, hint = (printable(one_line(text)).rstrip(".") for text in (message, hint))
     return f"{message}. {hint[0].upper()}{hint[1:]}." if hint else f"{message}."
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from omnitide_cli.display.plain import Detail, PlainSink
 from omnitide_cli.display.status import StatusLine
+from omnitide_cli.display.summary import summary_lines, summary_rows
 from omnitide_cli.display.words import clock, counted, error_code, one_line, size, with_hint
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.events import Answer, AnswerDelta, KvBytes, Notice, Summary
@@ -72,6 +73,23 @@ def test_an_answer_that_was_cut_says_so() -> None:
     assert "cut at 3 tokens" in text_of(err)
 
 
+def test_an_interrupted_answer_is_written_as_far_as_it_came() -> None:
+    out, err = streams()
+    sink_on(out, err).emit(answer("", stop="interrupted"))
+    assert text_of(out) == ""
+    sink_on(out, err).emit(answer("A", stop="interrupted"))
+    assert text_of(out) == "[1:15] What is it?\nA\n"
+
+
+def test_a_model_cannot_drive_the_terminal() -> None:
+    out, err = streams()
+    sink = sink_on(out, err)
+    sink.emit(answer("A \x1b[2Jcircle\x07\x9b\n\tand a square"))
+    sink.emit(Notice("c", "clip\x1b]0;x\x07.mp4 is cut off"))
+    assert text_of(out) == "[1:15] What is it?\nA ?[2Jcircle??\n\tand a square\n"
+    assert text_of(err) == "warning: clip?]0;x?.mp4 is cut off.\n"
+
+
 def test_the_summary_is_a_table_on_standard_error() -> None:
     out, err = streams()
     sink_on(out, err).emit(SUMMARY)
@@ -90,14 +108,12 @@ def test_the_summary_is_a_table_on_standard_error() -> None:
     assert table.isascii()
 
 
-@pytest.mark.parametrize("width", [20, 40, 200])
-def test_the_summary_keeps_every_figure_in_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    out, err = streams()
-    sink_on(out, err).emit(SUMMARY)
-    lines = text_of(err).splitlines()
-    assert all(len(line) <= width for line in lines)
-    assert "2540" in "".join(line.strip() for line in lines).replace(" ", "")
+@pytest.mark.parametrize("width", [22, 40, 80, 200])
+def test_the_summary_wraps_in_a_narrow_terminal_and_loses_nothing(width: int) -> None:
+    lines = summary_lines(None, SUMMARY, width)
+    assert all(len(line) <= width and line == line.rstrip() for line in lines)
+    assert "2540" in "".join(lines)
+    assert len(summary_lines(None, SUMMARY, None)) == len(summary_rows(None, SUMMARY))
 
 
 def test_in_ascii_every_character_is_shown_or_replaced() -> None:
