@@ -6,8 +6,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TextIO
 
 import typer
 
@@ -27,25 +27,27 @@ class Globals:
 
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code; nothing is raised."""
-    _replace_what_cannot_be_encoded(sys.stdout)
+    _prepare_streams()
     state = Globals()
     try:
         code = _invoke(app, arguments, state)
         sys.stdout.flush()
-        return code
     except BrokenPipeError:
-        return _end_quietly()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except typer.Abort:
-        return INTERRUPTED
+        code = 0  # the reader has had enough
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     except OmniTideError as error:
-        return _report(error, error.message, error.hint, error.exit_code, state)
+        code = _report(error, error.message, error.hint, error.exit_code, state)
     except typer.TyperException as error:
-        return _report(error, error.format_message(), _where_to_look(error), error.exit_code, state)
+        code = _report(error, error.format_message(), _where_to_look(error), error.exit_code, state)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _report(error, f"{where}{error.strerror or error}", "", 1, state)
     except Exception as error:  # a bug of ours: still one line, and a way to report it
         message = f"internal error: {type(error).__name__}: {error}"
-        return _report(error, message, "please report it with the output of --debug", 1, state)
+        code = _report(error, message, "please report it with the output of --debug", 1, state)
+    _give_up_unwritten()
+    return code
 
 
 def _invoke(app: typer.Typer, arguments: Sequence[str], state: Globals) -> int:
@@ -60,14 +62,12 @@ def _invoke(app: typer.Typer, arguments: Sequence[str], state: Globals) -> int:
 
 
 def _report(error: BaseException, message: str, hint: str, code: int, state: Globals) -> int:
-    if state.debug:
-        traceback.print_exception(error)
     from omnitide_cli.display.words import with_hint
 
-    try:
+    with suppress(OSError):
+        if state.debug:
+            traceback.print_exception(error)
         print(f"omnitide: {with_hint(message, hint)}", file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        return _end_quietly()
     return code
 
 
@@ -76,20 +76,25 @@ def _where_to_look(error: typer.TyperException) -> str:
     return f"see {context.command_path} --help" if context else "see omnitide --help"
 
 
-def _end_quietly() -> int:
-    """The reader has left: what is still buffered must not complain when the interpreter closes its streams."""
-    null = os.open(os.devnull, os.O_WRONLY)
+def _prepare_streams() -> None:
+    """A stream that the caller has closed swallows what is written; what can't be encoded is replaced, not fatal."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="replace")
+
+
+def _give_up_unwritten() -> None:
+    """What can't be written must not make the interpreter complain when it closes its streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, stream.fileno())
-    os.close(null)
-    return 0
-
-
-def _replace_what_cannot_be_encoded(stream: TextIO) -> None:
-    """An answer in Chinese on an ASCII terminal is shown with replacements, not lost to an exception."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure:
-        reconfigure(errors="replace")
+            os.close(null)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.events import Answer, Event
+from omnitide_cli.runtime.events import Answer, Event, SessionStarted
 
 FORMATS = (".jsonl", ".vtt", ".srt")
 LONGEST_CUE_S = 8.0
@@ -16,11 +16,11 @@ SHORTEST_CUE_S = 1.0
 
 
 def open_transcript(path: Path) -> TranscriptSink:
-    """A sink that writes `path`, in the format of its ending. Raises UsageError."""
+    """A sink that writes `path`, in the format of its ending, once a session starts. Raises UsageError."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"--transcript {path}: unknown ending", f"use one of {', '.join(FORMATS)}")
     try:
-        return TranscriptSink(path.open("w", encoding="utf-8", errors="replace", newline="\n"), path.suffix.lower())
+        return TranscriptSink(path.open("a", encoding="utf-8", errors="replace", newline="\n"), path.suffix.lower())
     except OSError as error:
         raise UsageError(f"--transcript {path}: can't be written: {error.strerror}", "choose another file") from error
 
@@ -39,13 +39,14 @@ class TranscriptSink:
         self._suffix = suffix
         self._waiting: _Cue | None = None
         self._cues = 0
-        if suffix == ".vtt":
-            self._file.write("WEBVTT\n")
 
     def asking(self, question: str, at: float) -> None:
         """Nothing to write: the answer repeats its question."""
 
     def emit(self, event: Event) -> None:
+        if isinstance(event, SessionStarted):
+            self._file.truncate(0)  # not before: a mistyped source must not cost an older transcript
+            self._file.write("WEBVTT\n" if self._suffix == ".vtt" else "")
         if not isinstance(event, Answer):
             return
         if self._suffix == ".jsonl":

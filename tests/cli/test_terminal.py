@@ -162,6 +162,21 @@ def test_a_closed_pipe_ends_quietly(env: dict[str, str], tmp_path: Path, clip: P
     assert "BrokenPipe" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["watch", "CLIP", "--json"]])
+def test_a_full_disk_is_one_line(env: dict[str, str], tmp_path: Path, clip: Path, arguments: list[str]) -> None:
+    command = [*SCRIPT, *(str(clip) if argument == "CLIP" else argument for argument in arguments)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "omnitide: No space left on device."
+    assert "Traceback" not in done.stderr
+
+
+def test_closed_streams_are_no_error(env: dict[str, str], tmp_path: Path, clip: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *SCRIPT, "watch", str(clip), "--ask", "What?"]
+    assert subprocess.run(command, env=env, cwd=tmp_path).returncode == 0
+
+
 def test_an_ascii_terminal_gets_replacements(env: dict[str, str], tmp_path: Path, clip: Path) -> None:
     command = [*SCRIPT, "watch", str(clip), "--ask", "Was ist grün 🐟?"]
     done = subprocess.run(command, capture_output=True, env=env | {"PYTHONIOENCODING": "ascii"}, cwd=tmp_path)

@@ -9,12 +9,30 @@ import pytest
 
 from omnitide_cli.display.transcript import open_transcript
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.events import Answer, AnswerDelta
+from omnitide_cli.runtime.events import Answer, AnswerDelta, SessionStarted
+
+SESSION = SessionStarted(
+    version="0.1.0",
+    model="m",
+    source="s",
+    policy="omnipick",
+    layout="eager",
+    positions="compact",
+    high_watermark=2500,
+    low_watermark=1800,
+    n_ctx=4096,
+    page_size=64,
+    subblock_size=32,
+    cache_type="f16",
+    threads=2,
+    flash_attn=True,
+)
 
 
 def transcript(path: Path, *answers: tuple[float, str]) -> str:
     """The file after these answers."""
     sink = open_transcript(path)
+    sink.emit(SESSION)
     for at, text in answers:
         sink.asking("Q?", at)
         sink.emit(AnswerDelta(at, text))
@@ -49,6 +67,15 @@ def test_answers_at_one_moment_share_a_cue(tmp_path: Path) -> None:
 
 def test_a_session_without_answers_leaves_a_valid_file(tmp_path: Path) -> None:
     assert transcript(tmp_path / "a.vtt") == "WEBVTT\n"
+
+
+def test_an_older_file_is_replaced_once_a_session_starts(tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_text("older")
+    sink = open_transcript(path)
+    sink.close()
+    assert path.read_text() == "older"
+    assert transcript(path) == ""
 
 
 def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path: Path) -> None:
