@@ -14,6 +14,8 @@ def log_mel(waves: Tensor, isolated: Tensor) -> Tensor:
     isolated bool [n]: forget the neighbouring sound; mirror the start and put silence after the end, as
     Whisper does with a clip of one second.
     """
+    if not len(waves):
+        return waves.new_zeros(0, 128, 100)
     near = waves[:, 120:].clone()  # frame i is centred on sample 160 · i of the second and spans 400
     alone = isolated.nonzero()[:, 0]
     near[alone, :200] = near[alone, 201:401].flip(1)
@@ -26,6 +28,8 @@ def log_mel(waves: Tensor, isolated: Tensor) -> Tensor:
 
 def darken(waves: Tensor, cutoffs: Tensor) -> Tensor:
     """Take away what lies above each wave's cutoff in Hz, as codecs and resamplers do."""
+    if not len(waves):
+        return waves
     spectrum = torch.fft.rfft(waves)
     frequency = torch.linspace(0, 8000, spectrum.shape[1])
     return torch.fft.irfft(spectrum * torch.sigmoid((cutoffs[:, None] - frequency) / 60), waves.shape[1])

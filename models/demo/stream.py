@@ -169,14 +169,12 @@ class Layout:
         stream.at += len(ids)
 
 
-def random_batch(layout: Layout, seed: list[int], units: tuple[int, int], tokens: int) -> Batch:
-    """Streams of equally many units, drawn log-uniformly from `units`, about `tokens` tokens in all."""
+def random_batch(layout: Layout, seed: list[int], units: int, tokens: int) -> Batch:
+    """Streams of so many units each, about `tokens` tokens in all."""
     rng = np.random.default_rng(seed)
-    low, high = np.log(units[0]), np.log(units[1] + 1)
-    count = int(np.exp(rng.uniform(low, high)))
-    rows = max(1, tokens // (count * 62 + 40))
-    streams = [random_stream(layout, rng, count) for _ in range(rows)]
-    return layout.pad(streams, rng.random(rows * count) < 0.4)
+    rows = max(1, tokens // (units * 62 + 40))
+    streams = [random_stream(layout, rng, units) for _ in range(rows)]
+    return layout.pad(streams, rng.random(rows * units) < 0.4)
 
 
 def random_stream(layout: Layout, rng: np.random.Generator, units: int) -> Stream:
