@@ -151,5 +151,5 @@ def _maintenance(event: Retention | Migration) -> str:
     reason = f", {event.reason}" if event.reason else ""
     return (
         f"migration after unit {event.unit}: {verdict}{event.planner}{reason}: {event.rows_moved} rows moved,"
-        f" span {event.physical_span[0]} -> {event.physical_span[1]} cells, {event.ms:.1f} ms"
+        f" span {event.page_span[0]} -> {event.page_span[1]} cells, {event.ms:.1f} ms"
     )

@@ -39,8 +39,8 @@ def printable(text: str) -> str:
 
 def with_hint(message: str, hint: str) -> str:
     """What happened and what to do, in one line."""
-    message, hint = (printable(one_line(text)).rstrip(".") for text in (message, hint))
-    return f"{message}. {hint[0].upper()}{hint[1:]}." if hint else f"{message}."
+    parts = [printable(one_line(part)) for part in (message, hint[:1].upper() + hint[1:]) if part.strip()]
+    return " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts)
 
 
 def error_code(error: BaseException) -> str:

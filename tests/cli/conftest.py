@@ -60,6 +60,7 @@ def omnitide(
     monkeypatch.setenv("OMNITIDE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("_TYPER_FORCE_DISABLE_TERMINAL", "1")  # Typer colours its help on some build servers
 
     def call(*arguments: object) -> Result:
         code = run(app, [str(argument) for argument in arguments])

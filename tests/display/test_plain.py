@@ -143,4 +143,5 @@ def test_words() -> None:
     assert one_line(" a\n  b ") == "a b"
     assert with_hint("it broke.", "mend it") == "it broke. Mend it."
     assert with_hint("it broke", "") == "it broke."
+    assert with_hint("it broke", "is it whole?") == "it broke. Is it whole?"
     assert error_code(ModelError("m")) == "model-error"
