@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from omnitide_cli.display.plain import PlainSink
     from omnitide_cli.display.sink import Sink
     from omnitide_cli.display.status import StatusLine
-    from omnitide_cli.media import FrameFit, MediaSource
+    from omnitide_cli.media import FrameFit
     from omnitide_cli.runtime.engine import Engine
+    from omnitide_cli.runtime.options import EngineOptions
 
 DEFAULT_EVERY_S = 10.0
 STANDARD_INPUT = "-"
@@ -141,10 +142,10 @@ def watch(
                     loops=loop,
                 )
             stack.enter_context(media)
-            if not (schedule or no_ask or state.quiet):
+            if not (schedule or no_ask):
                 people.hint("nothing will be asked; --ask TEXT asks after the last second")
             people.expect(media.units_total)
-            engine = stack.enter_context(_engine(manifest, mmproj, system, engine_options, media, interrupt, status))
+            engine = stack.enter_context(_engine(manifest, mmproj, system, engine_options, interrupt, status))
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it
                 raise KeyboardInterrupt from error
@@ -197,7 +198,7 @@ def _sinks(state: Globals, json_lines: bool, transcript: Path | None) -> tuple[S
     return Tee(sinks), people, status
 
 
-def _engine_options(manifest: Manifest, wanted: dict[str, Any]) -> Any:
+def _engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
     """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
     from dataclasses import asdict
 
@@ -227,8 +228,7 @@ def _engine(
     manifest: Manifest,
     mmproj: str | None,
     system: str | None,
-    engine_options: Any,
-    media: MediaSource,
+    engine_options: EngineOptions,
     interrupt: Interrupt,
     status: StatusLine,
 ) -> Engine:
