@@ -119,8 +119,8 @@ int ot_unit_audio(ot_session * s, const float * pcm, size_t n, const float * lef
                   uint32_t * n_tokens);
 
 // Rows of embeddings (n x n_embd) as an encoder gives them; `width` > 0: a raster, of which tokens [first, first + n)
-// follow. For callers with encoders of their own, shared encodings, and tests.
-int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, const float * rows, size_t n);
+// follow; continues: a later piece of the raster added before. For shared encodings, other encoders, and tests.
+int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, int continues, const float * rows, size_t n);
 
 // Prefills the unit. want_logits: 1 for a unit that a generation follows.
 int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out);

@@ -176,8 +176,8 @@ int ot_unit_audio(ot_session * s, const float * pcm, size_t n, const float * lef
     });
 }
 
-int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, const float * rows, size_t n) {
-    return guarded([&] { s->session.add_rows(checked(role, Role::System, "role"), width, first, rows, n); });
+int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, int continues, const float * rows, size_t n) {
+    return guarded([&] { s->session.add_rows(checked(role, Role::System, "role"), width, first, continues != 0, rows, n); });
 }
 
 int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out) {
@@ -274,7 +274,7 @@ int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {
         }
         if (const CacheHandle * cache = s->session.cache()) {
             out->kv_bytes_per_cell = cache->bytes_per_cell();
-            out->kv_bytes_allocated = out->kv_bytes_per_cell * out->n_cells;
+            out->kv_bytes_allocated = cache->bytes_allocated();
             out->transposed_v = cache->transposed_values();
         }
         out->mrope = s->session.mrope();

@@ -151,11 +151,13 @@ class Session:
         check(lib.ot_unit_audio(self._session, *_sound(pcm), *_sound(left), *_sound(right), count))
         return count[0]
 
-    def add_rows(self, role: str, rows: Floats, *, width: int = 0, first: int = 0) -> None:
-        """Add embeddings [n, n_embd] as they are; `width` > 0: raster tokens from `first` on."""
+    def add_rows(
+        self, role: str, rows: Floats, *, width: int = 0, first: int = 0, continues: bool = False
+    ) -> None:
+        """Add embeddings [n, n_embd] as they are; `width` > 0: raster tokens from `first` on, maybe a later piece."""
         data = np.ascontiguousarray(rows, dtype=np.float32)
         pointer = ffi.cast("const float *", ffi.from_buffer(data)) if data.size else ffi.NULL
-        check(lib.ot_unit_rows(self._session, ROLES[role], width, first, pointer, data.shape[0]))
+        check(lib.ot_unit_rows(self._session, ROLES[role], width, first, continues, pointer, data.shape[0]))
 
     def commit(self, *, want_logits: bool = False) -> Any:
         """Prefill the unit in hand; an `ot_ingest`. On failure the unit is gone and the history as before."""

@@ -29,7 +29,7 @@ struct Cursor {
 Span piece_of(const Span & span, uint32_t begin, uint32_t end, bool mrope) {
     Span piece = span;
     piece.length = end - begin;
-    if (span.width != 0) piece.first += begin;
+    piece.first += begin;
     if (!is_raster(span, mrope)) piece.base += static_cast<Position>(begin);
     return piece;
 }

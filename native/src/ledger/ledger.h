@@ -39,7 +39,7 @@ const char * unit_kind_name(UnitKind kind);
 struct Span {
     Role role = Role::Boundary;
     uint32_t length = 0;
-    uint32_t first = 0;      // raster index of the first token left (0 unless its beginning was cut off)
+    uint32_t first = 0;      // index, in the span as it was added, of the first token left
     uint32_t width = 0;      // tokens a raster row, 0 = no raster
     bool continues = false;  // a later piece of the span before, in the same unit
     Position base = 0;       // raster under M-RoPE: the t of all its tokens, and the x, y of raster index 0 (left or not);

@@ -1,6 +1,7 @@
 #include "llama/memory.h"
 
 #include "llama/access.h"
+#include "llama/pristine.h"
 #include "llama-batch.h"
 #include "llama-model.h"
 
@@ -17,7 +18,7 @@ namespace ot {
 class TideMemory final : public llama_memory_i {
 public:
     TideMemory(llama_memory_ptr inner, llama_kv_cache & cache, CacheHandle & handle)
-        : inner_(std::move(inner)), cache_(cache), handle_(&handle) {}
+        : inner_(std::move(inner)), cache_(cache), pristine_(cache), handle_(&handle) {}
 
     ~TideMemory() override {
         if (handle_) handle_->memory_ = nullptr;
@@ -29,6 +30,13 @@ public:
     const llama_kv_cells & cells() const { return cache_.get_cells(0); }
     // The cells are ours to keep: llama.cpp has no API to write one cell's position.
     llama_kv_cells & mutable_cells() { return const_cast<llama_kv_cells &>(cells()); }
+    const PristineKeys & pristine() const { return pristine_; }
+
+    void remove(uint32_t cell) {
+        if (cells().is_empty(cell)) return;
+        mutable_cells().rm(cell);
+        pristine_.release(cell);
+    }
 
     void place_next(std::vector<uint32_t> cells) { next_cells_ = std::move(cells); }
     void queue(std::vector<Row> rows) { pending_ = std::move(rows); }
@@ -62,6 +70,7 @@ private:
 
     llama_memory_ptr inner_;
     llama_kv_cache & cache_;
+    PristineKeys pristine_;
     CacheHandle * handle_;
     std::vector<uint32_t> next_cells_;
     std::vector<Row> pending_;
@@ -162,7 +171,7 @@ llama_memory_context_ptr TideMemory::init_update(llama_context * context, bool o
 bool TideMemory::apply_pending(llama_context & context) {
     const std::vector<Row> rows = std::exchange(pending_, {});
     failed_ = true;  // an exception on the way counts as failure, too
-    if (!relocate_rows(context, cache_, rows)) return false;
+    if (!relocate_rows(context, cache_, pristine_, rows)) return false;
     move_cells(rows);
     failed_ = false;
     return true;
@@ -224,15 +233,17 @@ uint64_t CacheHandle::bytes_per_cell() const {
     return total / n_cells();
 }
 
+uint64_t CacheHandle::bytes_allocated() const {
+    return memory_ ? bytes_per_cell() * n_cells() + memory_->pristine().bytes() : 0;
+}
+
 void CacheHandle::place_next(std::vector<uint32_t> cells) {
     if (memory_) memory_->place_next(std::move(cells));
 }
 
 void CacheHandle::remove(const std::vector<uint32_t> & cells) {
     if (!memory_) return;
-    for (const uint32_t cell : cells) {
-        if (!memory_->cells().is_empty(cell)) memory_->mutable_cells().rm(cell);
-    }
+    for (const uint32_t cell : cells) memory_->remove(cell);
 }
 
 bool CacheHandle::relocate(std::vector<Row> rows) {

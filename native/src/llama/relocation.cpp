@@ -1,6 +1,7 @@
 #include "llama/relocation.h"
 
 #include "llama/access.h"
+#include "llama/pristine.h"
 #include "llama-model.h"
 
 #include <ggml-backend.h>
@@ -11,42 +12,92 @@
 namespace ot {
 namespace {
 
-// The ids of a group of rows, as graph inputs.
-struct Group {
-    std::vector<int32_t> src, delta;
-    std::vector<int64_t> dst;
-    ggml_tensor * t_src = nullptr;
-    ggml_tensor * t_dst = nullptr;
-    ggml_tensor * t_delta = nullptr;
+// Ids as a graph input.
+template <typename T>
+struct Ids {
+    std::vector<T> values;
+    ggml_tensor * tensor = nullptr;
 
-    void add(const Row & row) {
-        src.push_back(static_cast<int32_t>(row.src));
-        dst.push_back(row.dst);
-        delta.push_back(row.delta);
-    }
-
-    bool empty() const { return src.empty(); }
-    int64_t size() const { return static_cast<int64_t>(src.size()); }
-
-    void declare(ggml_context * ctx, bool shifts) {
-        if (empty()) return;
-        t_src = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, size());
-        t_dst = ggml_new_tensor_1d(ctx, GGML_TYPE_I64, size());
-        ggml_set_input(t_src);
-        ggml_set_input(t_dst);
-        if (shifts) {
-            t_delta = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, size());
-            ggml_set_input(t_delta);
-        }
+    void declare(ggml_context * ctx) {
+        if (values.empty()) return;
+        tensor = ggml_new_tensor_1d(ctx, sizeof(T) == 8 ? GGML_TYPE_I64 : GGML_TYPE_I32, static_cast<int64_t>(values.size()));
+        ggml_set_input(tensor);
     }
 
     void upload() const {
-        if (empty()) return;
-        ggml_backend_tensor_set(t_src, src.data(), 0, src.size() * sizeof(int32_t));
-        ggml_backend_tensor_set(t_dst, dst.data(), 0, dst.size() * sizeof(int64_t));
-        if (t_delta) ggml_backend_tensor_set(t_delta, delta.data(), 0, delta.size() * sizeof(int32_t));
+        if (tensor && tensor->buffer) ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(T));
     }
 };
+
+// Rows that are treated alike. Which ids a group uses depends on what is done with it.
+struct Group {
+    Ids<int32_t> src;    // cell, or slot of a pristine key
+    Ids<int64_t> dst;    // cell
+    Ids<int32_t> delta;  // positions to rotate by
+    Ids<int64_t> slot;   // where the pristine key is put aside
+
+    bool empty() const { return src.values.empty(); }
+    int64_t size() const { return static_cast<int64_t>(src.values.size()); }
+
+    void declare(ggml_context * ctx) {
+        src.declare(ctx);
+        dst.declare(ctx);
+        delta.declare(ctx);
+        slot.declare(ctx);
+    }
+
+    void upload() const {
+        src.upload();
+        dst.upload();
+        delta.upload();
+        slot.upload();
+    }
+};
+
+struct Groups {
+    Group moved;   // keys that only move
+    Group first;   // keys that shift for the first time: from the cache, and put aside
+    Group again;   // keys that have shifted before: from what was put aside
+    Group values;  // values that move
+
+    bool shifts() const { return !first.empty() || !again.empty(); }
+    bool empty() const { return moved.empty() && !shifts(); }
+};
+
+Groups group(const std::vector<Row> & rows, PristineKeys & pristine) {
+    Groups groups;
+    for (const Row & row : rows) {
+        if (row.src != row.dst) {
+            groups.values.src.values.push_back(static_cast<int32_t>(row.src));
+            groups.values.dst.values.push_back(row.dst);
+        }
+        if (row.delta == 0 && row.src == row.dst) continue;
+        // Never through rope without need: a rotation by zero would round the key again.
+        Group & target = row.delta == 0 ? groups.moved : pristine.has(row.src) ? groups.again : groups.first;
+        target.dst.values.push_back(row.dst);
+        if (&target == &groups.again) {
+            target.src.values.push_back(pristine.slot(row.src));
+            target.delta.values.push_back(pristine.shifted_by(row.src) + row.delta);
+        } else {
+            target.src.values.push_back(static_cast<int32_t>(row.src));
+        }
+        if (&target == &groups.first) {
+            target.delta.values.push_back(row.delta);
+            target.slot.values.push_back(pristine.claim(row.src));
+        }
+    }
+    return groups;
+}
+
+void move_entries(const std::vector<Row> & rows, PristineKeys & pristine) {
+    std::vector<PristineKeys::Entry> entries;
+    entries.reserve(rows.size());
+    for (const Row & row : rows) {
+        entries.push_back(pristine.take(row.src));
+        entries.back().shifted_by += row.delta;
+    }
+    for (size_t i = 0; i < rows.size(); ++i) pristine.put(rows[i].dst, entries[i]);
+}
 
 // The whole tensor behind the cache's view of a layer's values.
 ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer) {
@@ -68,17 +119,20 @@ int shift_rope_type(const llama_hparams & hparams) {
 
 class GraphBuilder {
 public:
-    GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache)
-        : ctx_(ctx), graph_(graph), context_(context), cache_(cache), transposed_(access::is_v_transposed(cache)) {}
+    GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache, PristineKeys & pristine)
+        : ctx_(ctx), graph_(graph), context_(context), cache_(cache), pristine_(pristine), transposed_(access::is_v_transposed(cache)) {}
 
-    void add_layer(uint32_t layer, const Group & moved, const Group & shifted, const Group & values, ggml_tensor * hadamard) {
+    void add_layer(uint32_t layer, const Groups & rows, ggml_tensor * hadamard) {
         ggml_tensor * keys = flat(cache_.get_k_storage(static_cast<int32_t>(layer)));
         // Every gather of a tensor stands before its first scatter: destinations may be sources of other rows.
-        ggml_tensor * moved_keys = moved.empty() ? nullptr : expand(ggml_get_rows(ctx_, keys, moved.t_src));
-        ggml_tensor * shifted_keys = shifted.empty() ? nullptr : expand(rotated(layer, keys, shifted, hadamard));
-        if (moved_keys) expand(ggml_set_rows(ctx_, keys, moved_keys, moved.t_dst));
-        if (shifted_keys) expand(ggml_set_rows(ctx_, keys, shifted_keys, shifted.t_dst));
-        if (!values.empty()) add_values(value_storage(cache_, layer), values);
+        ggml_tensor * moved = gather(keys, rows.moved);
+        ggml_tensor * first = gather(keys, rows.first);
+        ggml_tensor * again = rows.again.empty() ? nullptr : gather(pristine_.tensor(layer), rows.again);
+        if (first) expand(ggml_set_rows(ctx_, pristine_.tensor(layer), first, rows.first.slot.tensor));
+        scatter(keys, moved, rows.moved);
+        scatter(keys, rotated(layer, first, rows.first, hadamard), rows.first);
+        scatter(keys, rotated(layer, again, rows.again, hadamard), rows.again);
+        if (!rows.values.empty()) add_values(value_storage(cache_, layer), rows.values);
     }
 
 private:
@@ -87,89 +141,93 @@ private:
         return tensor;
     }
 
+    ggml_tensor * gather(ggml_tensor * from, const Group & rows) {
+        return rows.empty() ? nullptr : expand(ggml_get_rows(ctx_, from, rows.src.tensor));  // f32
+    }
+
+    void scatter(ggml_tensor * to, ggml_tensor * gathered, const Group & rows) {
+        if (gathered) expand(ggml_set_rows(ctx_, to, gathered, rows.dst.tensor));
+    }
+
     ggml_tensor * flat(ggml_tensor * tensor) { return ggml_view_2d(ctx_, tensor, tensor->ne[0], tensor->ne[1], tensor->nb[1], 0); }
 
-    ggml_tensor * rotated(uint32_t layer, ggml_tensor * keys, const Group & rows, ggml_tensor * hadamard) {
+    ggml_tensor * rotated(uint32_t layer, ggml_tensor * gathered, const Group & rows, ggml_tensor * hadamard) {
+        if (!gathered) return nullptr;
         const int32_t il = static_cast<int32_t>(layer);
         const llama_model & model = context_.get_model();
         const llama_hparams & hparams = model.hparams;
         const llama_cparams & cparams = context_.get_cparams();
-        ggml_tensor * gathered = ggml_get_rows(ctx_, keys, rows.t_src);  // f32
         if (!hparams.has_rope(layer) || hparams.rope_type == LLAMA_ROPE_TYPE_NONE) return gathered;
 
         ggml_tensor * k = ggml_reshape_3d(ctx_, gathered, hparams.n_embd_head_k(layer), hparams.n_head_kv(layer), rows.size());
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);  // its own inverse
-        k = ggml_rope_ext(ctx_, k, rows.t_delta, model.get_rope_factors(cparams, il), static_cast<int>(hparams.n_rot(layer)),
+        k = ggml_rope_ext(ctx_, k, rows.delta.tensor, model.get_rope_factors(cparams, il), static_cast<int>(hparams.n_rot(layer)),
                           shift_rope_type(hparams), static_cast<int>(cparams.n_ctx_orig_yarn), model.get_rope_freq_base(cparams, il),
                           model.get_rope_freq_scale(cparams, il), cparams.yarn_ext_factor, cparams.yarn_attn_factor,
                           cparams.yarn_beta_fast, cparams.yarn_beta_slow);
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);
-        return ggml_reshape_2d(ctx_, k, keys->ne[0], rows.size());
+        return ggml_reshape_2d(ctx_, k, gathered->ne[0], rows.size());
     }
 
     void add_values(ggml_tensor * v, const Group & rows) {
         if (!transposed_) {
             ggml_tensor * values = flat(v);
-            ggml_tensor * gathered = expand(ggml_get_rows(ctx_, values, rows.t_src));
-            expand(ggml_set_rows(ctx_, values, gathered, rows.t_dst));
+            scatter(values, gather(values, rows), rows);
             return;
         }
         // Flash attention off: memory is [cells, embedding]; one element is a row, gathered alike for each embedding column.
         const int64_t n_embd = v->ne[0], n_cells = v->ne[1];
         const size_t element = ggml_element_size(v);
         ggml_tensor * values = ggml_view_3d(ctx_, v, 1, n_cells, n_embd, element, element * static_cast<size_t>(n_cells), 0);
-        ggml_tensor * ids = ggml_repeat_4d(ctx_, rows.t_src, rows.size(), n_embd, 1, 1);
-        ggml_tensor * gathered = expand(ggml_get_rows(ctx_, values, ids));
-        expand(ggml_set_rows(ctx_, values, gathered, rows.t_dst));
+        ggml_tensor * ids = ggml_repeat_4d(ctx_, rows.src.tensor, rows.size(), n_embd, 1, 1);
+        scatter(values, expand(ggml_get_rows(ctx_, values, ids)), rows);
     }
 
     ggml_context * ctx_;
     ggml_cgraph * graph_;
     llama_context & context_;
     llama_kv_cache & cache_;
+    PristineKeys & pristine_;
     bool transposed_;
 };
 
 }  // namespace
 
-bool relocate_rows(llama_context & context, llama_kv_cache & cache, const std::vector<Row> & rows) {
-    Group moved, shifted, values;
-    for (const Row & row : rows) {
-        if (row.delta != 0) {
-            shifted.add(row);
-        } else if (row.src != row.dst) {
-            moved.add(row);  // never through rope: a rotation by zero would requantise the key
-        }
-        if (row.src != row.dst) values.add(row);
-    }
-    if (moved.empty() && shifted.empty()) return true;
+bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows) {
+    Groups groups = group(rows, pristine);
+    if (groups.empty()) return true;
+    if (groups.shifts() && !pristine.allocate()) return false;
 
     const std::vector<uint32_t> layers = cache.get_layer_ids();
-    const size_t max_nodes = layers.size() * 24 + 16;
+    const size_t max_nodes = layers.size() * 32 + 16;
     const ggml_init_params params{ggml_tensor_overhead() * max_nodes + ggml_graph_overhead_custom(max_nodes, false), nullptr, true};
     ggml_context_ptr ctx{ggml_init(params)};
     ggml_cgraph * graph = ggml_new_graph_custom(ctx.get(), max_nodes, false);
 
-    moved.declare(ctx.get(), false);
-    shifted.declare(ctx.get(), true);
-    values.declare(ctx.get(), false);
-    ggml_tensor * hadamard = shifted.empty() ? nullptr : cache.build_input_k_rot(ctx.get());
+    groups.moved.declare(ctx.get());
+    groups.first.declare(ctx.get());
+    groups.again.declare(ctx.get());
+    groups.values.declare(ctx.get());
+    ggml_tensor * hadamard = groups.shifts() ? cache.build_input_k_rot(ctx.get()) : nullptr;
 
-    GraphBuilder builder{ctx.get(), graph, context, cache};
-    for (const uint32_t layer : layers) builder.add_layer(layer, moved, shifted, values, hadamard);
+    GraphBuilder builder{ctx.get(), graph, context, cache, pristine};
+    for (const uint32_t layer : layers) builder.add_layer(layer, groups, hadamard);
 
     ggml_backend_sched_t sched = context.get_sched();
     context.synchronize();
     ggml_backend_sched_reset(sched);
     if (!ggml_backend_sched_alloc_graph(sched, graph)) return false;
-    moved.upload();
-    shifted.upload();
-    values.upload();
+    groups.moved.upload();
+    groups.first.upload();
+    groups.again.upload();
+    groups.values.upload();
     if (hadamard && hadamard->buffer) cache.set_input_k_rot(hadamard);
     const ggml_status status = context.graph_compute(graph, true);
     context.synchronize();
     ggml_backend_sched_reset(sched);
-    return status == GGML_STATUS_SUCCESS;
+    if (status != GGML_STATUS_SUCCESS) return false;
+    move_entries(rows, pristine);
+    return true;
 }
 
 }  // namespace ot

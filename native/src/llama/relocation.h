@@ -9,15 +9,17 @@ class llama_kv_cache;
 
 namespace ot {
 
-// Row `src` goes to `dst`, its keys re-rotated by `delta` positions. src == dst: only shifted; delta == 0: only moved.
+class PristineKeys;
+
+// Row `src` goes to `dst`, its keys shifted by `delta` positions. src == dst: only shifted; delta == 0: only moved.
 struct Row {
     uint32_t src, dst;
     int32_t delta;
 };
 
 // Gathers every row that moves or shifts, then scatters: rows may overlap in any way. Sources are distinct, and so are
-// destinations; a destination is either free or itself a source. Keys and values only, the cells are the caller's.
-// false: nothing is promised about the rows.
-bool relocate_rows(llama_context & context, llama_kv_cache & cache, const std::vector<Row> & rows);
+// destinations; a destination is either free or itself a source. Keys, values and what is known of pristine keys change;
+// the cells are the caller's. false: nothing is promised about the rows.
+bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows);
 
 }  // namespace ot

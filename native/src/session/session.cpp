@@ -117,8 +117,11 @@ uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
     return sound.n_rows;
 }
 
-void Session::add_rows(Role role, uint32_t width, uint32_t first, const float * rows, size_t n) {
-    draft().add_rows(role, is_image(role) ? width : 0, first, std::vector<float>(rows, rows + n * n_embd_), static_cast<uint32_t>(n));
+void Session::add_rows(Role role, uint32_t width, uint32_t first, bool continues, const float * rows, size_t n) {
+    Draft & unit = draft();
+    if (n == 0) return;
+    unit.add_rows(role, is_image(role) ? width : 0, first, {rows, rows + n * n_embd_}, static_cast<uint32_t>(n));
+    unit.spans.back().continues = continues && unit.spans.size() > 1;
 }
 
 Ingested Session::commit(bool want_logits) {

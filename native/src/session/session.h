@@ -64,7 +64,7 @@ public:
     void add_tokens(Role role, const int32_t * tokens, size_t n);
     uint32_t add_image(const uint8_t * rgb, uint32_t width, uint32_t height);
     uint32_t add_audio(Sound window, Sound left, Sound right);
-    void add_rows(Role role, uint32_t width, uint32_t first, const float * rows, size_t n);
+    void add_rows(Role role, uint32_t width, uint32_t first, bool continues, const float * rows, size_t n);
     Ingested commit(bool want_logits);
     void abandon() { draft_.reset(); }
 

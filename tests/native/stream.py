@@ -1,0 +1,148 @@
+"""A random stream with known inputs, so that a fresh run over what a ledger kept can be made at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnitide_cli.runtime.model import Model
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+from omnitide_cli.runtime.session import Session
+
+PROBE = [17, 3, 251, 88, 42, 7, 301, 5]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One span as it was added: tokens, or embeddings with a raster width."""
+
+    role: str
+    tokens: tuple[int, ...] = ()
+    rows: NDArray[np.float32] | None = None
+    width: int = 0
+
+    def __len__(self) -> int:
+        return len(self.tokens) if self.rows is None else len(self.rows)
+
+
+@dataclass
+class Running:
+    """A model with a session on it; closed in the right order."""
+
+    model: Model
+    session: Session
+
+    @classmethod
+    def open(cls, path: Path, options: EngineOptions, n_ctx: int) -> Running:
+        model = Model(ModelFiles("test", path, None), options)
+        model.open_context(options, n_ctx)
+        try:
+            return cls(model, Session(model.context_address, 0, options, threads=2))
+        except BaseException:
+            model.close()
+            raise
+
+    def close(self) -> None:
+        self.session.close()
+        self.model.close()
+
+    def probe(self) -> NDArray[np.float32]:
+        """Logits after a fixed text, which stays in the history."""
+        self.session.begin("question")
+        self.session.add_tokens("text", PROBE)
+        self.session.commit(want_logits=True)
+        return self.session.logits(self.model.n_vocab)
+
+
+@dataclass
+class Stream:
+    """Feeds random units into a session and remembers what each was made of."""
+
+    running: Running
+    seed: int = 0
+    units: dict[int, list[Part]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+
+    def add(self, kind: str, parts: list[Part]) -> None:
+        session = self.running.session
+        session.begin(kind)
+        for part in parts:
+            if part.rows is None:
+                session.add_tokens(part.role, part.tokens)
+            else:
+                session.add_rows(part.role, part.rows, width=part.width)
+        self.units[session.commit().unit] = parts
+
+    def text(self, role: str, n: int) -> Part:
+        return Part(role, tuple(int(t) for t in self.random.integers(0, self.running.model.n_vocab, n)))
+
+    def rows(self, role: str, n: int, width: int = 0) -> Part:
+        return Part(role, rows=self.random.standard_normal((n, self.running.model.n_embd)).astype(np.float32), width=width)
+
+    def system(self) -> None:
+        self.add("system", [self.text("system", 12)])
+
+    def media(self) -> None:
+        """Picture and sound, one of the two, or neither (a marker alone)."""
+        parts = [self.text("boundary", 1)]
+        kind = self.random.integers(0, 8)
+        if kind != 1:
+            width, height = (int(x) for x in self.random.integers(2, 8, 2))
+            parts += [self.rows("image", width * height, width), self.text("boundary", 2)]
+        if kind != 2:
+            parts += [self.rows("audio", int(self.random.integers(5, 26))), self.text("boundary", 1)]
+        self.add("media", parts)
+
+    def question(self) -> None:
+        self.add("question", [self.text("text", int(self.random.integers(3, 20))), self.text("boundary", 3)])
+
+    def answer(self) -> None:
+        self.add("response", [self.text("response", int(self.random.integers(1, 20))), self.text("boundary", 2)])
+
+    def run(self, n_units: int) -> int:
+        """Feed units, with questions here and there, maintaining after each; how often something was deleted."""
+        retentions = 0
+        for _ in range(n_units):
+            self.media()
+            if self.random.integers(0, 5) == 0:
+                self.question()
+                self.answer()
+            retentions += self.running.session.maintain().retained
+            self.running.session.check()
+        return retentions
+
+    def replay(self, fresh: Running) -> None:
+        """Feed what the ledger still has into a fresh session, unit by unit, token by token at their new positions."""
+        for unit in self.running.session.units():
+            fresh.session.begin(unit.kind)
+            offset = 0
+            parts = iter(merged(self.units[unit.id]))
+            part = next(parts)
+            for span in unit.spans:
+                while span.role != part.role or span.first + span.length > len(part) or (not span.continues and offset > span.first):
+                    part, offset = next(parts), 0
+                kept = slice(span.first, span.first + span.length)
+                if part.rows is None:
+                    fresh.session.add_tokens(span.role, part.tokens[kept])
+                else:
+                    fresh.session.add_rows(
+                        span.role, part.rows[kept], width=span.width, first=span.first, continues=span.continues
+                    )
+                offset = kept.stop
+            fresh.session.commit()
+
+
+def merged(parts: list[Part]) -> list[Part]:
+    """Neighbouring text parts of one role are one span in the ledger."""
+    out: list[Part] = []
+    for part in parts:
+        if out and out[-1].role == part.role and out[-1].rows is None and part.rows is None:
+            out[-1] = Part(part.role, out[-1].tokens + part.tokens)
+        else:
+            out.append(part)
+    return out
