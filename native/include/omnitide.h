@@ -42,6 +42,7 @@ enum ot_policy { OT_POLICY_FULL, OT_POLICY_OMNIPICK, OT_POLICY_FIFO, OT_POLICY_T
 enum ot_planner { OT_PLANNER_NATIVE, OT_PLANNER_EAGER, OT_PLANNER_CLASS_PACKING, OT_PLANNER_ORDERED_SUFFIX, OT_PLANNER_AUTO };
 enum ot_positions { OT_POSITIONS_COMPACT, OT_POSITIONS_SPARSE };
 enum ot_cell_class { OT_CELL_FREE, OT_CELL_MUST, OT_CELL_SELECTED, OT_CELL_RECENT };
+enum ot_kernel { OT_KERNEL_TILED, OT_KERNEL_CELLS, OT_KERNEL_SPAN };
 
 // --- library ---------------------------------------------------------------------------------------------------------
 
@@ -66,6 +67,17 @@ const char * ot_log_take_error(void);
 
 typedef struct ot_session ot_session;
 
+// What attention and moving cost, for OT_PLANNER_AUTO: microseconds over all layers, of which only the ratios count.
+typedef struct ot_cost_model {
+    int32_t kernel;        // OT_KERNEL_*: flash attention over f16 or f32, over other types, or none (and GPUs)
+    double tile_us;        // a token of a batch of 64 or more, an active tile of 64 cells (TILED)
+    double cell_us;        // a token of a smaller batch, a used cell (TILED, CELLS)
+    double slice_cell_us;  // a decoded token, a used cell of the busiest thread's slice (TILED, CELLS)
+    double span_cell_us;   // a token, a cell of the span (SPAN)
+    double key_row_us;     // moving a cell's keys, where no shift rewrites them anyway
+    double value_row_us;   // moving a cell's values
+} ot_cost_model;
+
 typedef struct ot_session_params {
     uint32_t size;  // sizeof(ot_session_params)
     int32_t policy;
@@ -82,10 +94,11 @@ typedef struct ot_session_params {
     uint32_t page_size;
     uint32_t subblock_size;
     uint32_t span_align;
-    int32_t threads;        // for the encoders
+    int32_t threads;        // for the encoders; also those that auto expects to decode with
     int32_t stock_memory;   // 1: leave llama.cpp's memory as it is (policy full only)
     float temperature;      // 0: greedy
     uint32_t seed;
+    ot_cost_model cost;
 } ot_session_params;
 
 ot_session_params ot_session_default_params(void);
@@ -217,6 +230,44 @@ int ot_encode_audio(ot_session * s, const float * pcm, size_t n, const float * l
 // Log-mel spectrogram of the window: n_mel rows of n_frames.
 int ot_mel(const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right, uint32_t n_mel, float * out,
            size_t cap, uint32_t * n_frames);
+
+// --- a history without a model: what a session's history would do, for simulation and tests --------------------------
+
+typedef struct ot_history ot_history;
+
+// A span to add; width > 0: a raster (images alone).
+typedef struct ot_part {
+    int32_t role;
+    uint32_t length, width;
+} ot_part;
+
+// A survivor of the last maintenance that moved (src != dst), was shifted (delta != 0), or both.
+typedef struct ot_row {
+    uint32_t src, dst;
+    int32_t delta;
+} ot_row;
+
+// Takes of the parameters what a history has: policy, watermarks, layout, positions, pages, costs.
+int ot_history_create(const ot_session_params * params, uint32_t n_cells, int mrope, ot_history ** out);
+void ot_history_free(ot_history * h);
+
+// Adds a unit of one or more non-empty spans. OT_ERR_NO_ROOM: maintain with a limit first.
+int ot_history_append(ot_history * h, int kind, const ot_part * parts, size_t n, double start_s, double end_s, uint64_t * unit);
+// Adds n tokens of `role` (no image) to the newest unit, one by one as an answer grows.
+int ot_history_grow(ot_history * h, int role, uint32_t n);
+
+// As ot_session_maintain; bytes and migrate_ms stay 0.
+int ot_history_maintain(ot_history * h, uint32_t limit, ot_maintenance * out);
+// What the last maintenance did, in full. Each fills at most `cap` entries and returns how many there are.
+size_t ot_history_rows(const ot_history * h, ot_row * out, size_t cap);
+size_t ot_history_freed(const ot_history * h, uint32_t * cells, size_t cap);  // deleted tokens' cells, ascending
+
+// As those of a session.
+int ot_history_snapshot(const ot_history * h, ot_snapshot * out);
+size_t ot_history_cells(const ot_history * h, uint8_t * classes, size_t cap);
+size_t ot_history_units(const ot_history * h, ot_unit_info * out, size_t cap);
+size_t ot_history_spans(const ot_history * h, ot_span_info * out, size_t cap);
+size_t ot_history_tokens(const ot_history * h, ot_token_info * out, size_t cap);
 
 #ifdef __cplusplus
 }

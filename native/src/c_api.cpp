@@ -1,5 +1,5 @@
 // The C API: nothing but translation. No exception crosses it, every failure leaves a status and a text.
-#include "omnitide.h"
+#include "api_common.h"
 
 #include "llama/log.h"
 #include "session/session.h"
@@ -8,11 +8,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <string>
 
 using namespace ot;
+using namespace ot::api;
 
 struct ot_session {
     Session session;
@@ -20,75 +19,14 @@ struct ot_session {
 
 namespace {
 
-thread_local std::string last_error = "no error";
-
-int fail(int status, std::string what) {
-    last_error = std::move(what);
-    return status;
-}
-
-// Runs `body`, which may throw, and says how it went.
-template <typename Body>
-int guarded(Body && body) {
-    try {
-        body();
-        return OT_OK;
-    } catch (const Failure & failure) {
-        return fail(failure.status, failure.what);
-    } catch (const EncodeError & error) {
-        return fail(OT_ERR_ENCODE, error.what);
-    } catch (const std::bad_alloc &) {
-        return fail(OT_ERR_DECODE, "out of memory");
-    } catch (const std::exception & error) {
-        return fail(OT_ERR_DECODE, error.what());
-    }
-}
-
-template <typename Enum>
-Enum checked(int32_t value, Enum last, const char * name) {
-    if (value < 0 || value > static_cast<int32_t>(last)) throw Failure{OT_ERR_ARGUMENT, std::string("unknown ") + name + " " + std::to_string(value)};
-    return static_cast<Enum>(value);
-}
-
 SessionSettings settings_from(const ot_session_params & p) {
-    if (p.size != sizeof(ot_session_params)) throw Failure{OT_ERR_ARGUMENT, "ot_session_params has another size: built against another header"};
-    if (p.low_watermark == 0 || p.low_watermark >= p.high_watermark) throw Failure{OT_ERR_ARGUMENT, "0 < low watermark < high watermark must hold"};
-    if (p.page_size == 0 || p.subblock_size == 0 || p.page_size % p.subblock_size != 0) {
-        throw Failure{OT_ERR_ARGUMENT, "the subblock size must divide the page size"};
-    }
     SessionSettings s;
-    s.history.pick.policy = checked(p.policy, Policy::StreamingLlm, "policy");
-    s.history.pick.high_watermark = p.high_watermark;
-    s.history.pick.low_watermark = p.low_watermark;
-    s.history.pick.recent_units = p.recent_units;
-    s.history.pick.image_sinks = p.image_sinks;
-    s.history.pick.audio_sinks = p.audio_sinks;
-    s.history.pick.text_budget = p.text_budget;
-    s.history.pick.sinks = p.sinks;
-    s.history.page.planner = checked(p.planner, Planner::OrderedSuffix, "layout planner");
-    s.history.page.min_pages = p.min_pages;
-    s.history.geometry = {p.page_size, p.subblock_size, p.span_align};
-    s.history.compact_positions = p.positions == OT_POSITIONS_COMPACT;
+    s.history = history_settings(p);
     s.threads = p.threads;
     s.stock_memory = p.stock_memory != 0;
     s.temperature = p.temperature;
     s.seed = p.seed;
     return s;
-}
-
-ot_layout_stats to_c(const LayoutStats & stats) {
-    return {stats.useful_cells, stats.active_pages, stats.active_subblocks, stats.page_span, stats.physical_span, stats.holes, stats.largest_hole};
-}
-
-// Fills at most cap entries; the number there are.
-template <typename T, typename Visit>
-size_t fill(T * out, size_t cap, Visit && visit) {
-    size_t n = 0;
-    visit([&](const T & entry) {
-        if (out && n < cap) out[n] = entry;
-        ++n;
-    });
-    return n;
 }
 
 void copy_rows(const Embedding & embedding, size_t n_embd, float * rows, size_t cap_rows, uint32_t * n_rows) {
@@ -107,7 +45,6 @@ const char * ot_llama_version(void) { return llama_version(); }
 const char * ot_ggml_version(void) { return ggml_version(); }
 const char * ot_expected_llama_version(void) { return OMNITIDE_LLAMA_VERSION; }
 const char * ot_expected_ggml_version(void) { return OMNITIDE_GGML_VERSION; }
-const char * ot_last_error(void) { return last_error.c_str(); }
 
 void ot_log_take(void) { take_log(); }
 
@@ -138,6 +75,13 @@ ot_session_params ot_session_default_params(void) {
     p.subblock_size = defaults.geometry.subblock_size;
     p.span_align = defaults.geometry.span_align;
     p.threads = 2;
+    p.cost.kernel = OT_KERNEL_TILED;
+    p.cost.tile_us = defaults.cost.tile_us;
+    p.cost.cell_us = defaults.cost.cell_us;
+    p.cost.slice_cell_us = defaults.cost.slice_cell_us;
+    p.cost.span_cell_us = defaults.cost.span_cell_us;
+    p.cost.key_row_us = defaults.cost.key_row_us;
+    p.cost.value_row_us = defaults.cost.value_row_us;
     return p;
 }
 
@@ -229,25 +173,9 @@ int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t 
 int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out) {
     return guarded([&] {
         const Maintained done = s->session.maintain(limit);
-        const RetentionPlan & retention = done.upkeep.retention;
-        const MigrationPlan & migration = done.upkeep.migration;
-        *out = {};
-        out->retained = retention.triggered;
-        out->before_tokens = retention.before_tokens;
-        out->after_tokens = retention.after_tokens;
-        out->full_units = retention.full_units;
-        out->partial_units = retention.partial_units;
-        out->dropped_units = retention.dropped_units;
+        *out = to_c(done.upkeep);
         out->plan_ms = done.plan_ms;
-        out->planned = retention.triggered;
-        out->planner = static_cast<int32_t>(migration.planner);
-        out->accepted = migration.accepted;
-        out->reason = migration.reason;
-        out->rows_moved = done.upkeep.rows_moved;
-        out->rows_shifted = done.upkeep.rows_shifted;
         out->bytes = done.upkeep.rows.size() * (s->session.cache() ? s->session.cache()->bytes_per_cell() : 0);
-        out->before = to_c(migration.before);
-        out->after = to_c(migration.after);
         out->migrate_ms = done.migrate_ms;
     });
 }
@@ -256,72 +184,21 @@ int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out) {
 
 int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {
     return guarded([&] {
-        const History & history = s->session.history();
-        *out = {};
-        out->history_tokens = history.ledger().tokens();
-        out->next_position = static_cast<uint32_t>(history.ledger().next_position());
-        out->n_cells = history.layout().size();
-        out->free_cells = history.free_cells();
-        out->n_units = static_cast<uint32_t>(history.ledger().units().size());
-        out->max_rotations = history.ledger().max_rotations();
-        for (Cell cell = 0; cell < history.layout().size(); ++cell) {
-            switch (history.layout().at(cell)) {
-                case CellClass::Free: break;
-                case CellClass::Must: ++out->must_cells; break;
-                case CellClass::Selected: ++out->selected_cells; break;
-                case CellClass::Recent: ++out->recent_cells; break;
-            }
-        }
+        *out = snapshot(s->session.history());
         if (const CacheHandle * cache = s->session.cache()) {
             out->kv_bytes_per_cell = cache->bytes_per_cell();
             out->kv_bytes_allocated = cache->bytes_allocated();
             out->transposed_v = cache->transposed_values();
         }
-        out->mrope = s->session.mrope();
         out->has_vision = s->session.encoder().has_vision();
         out->has_audio = s->session.encoder().has_audio();
-        out->layout = to_c(history.layout().stats());
     });
 }
 
-size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap) {
-    const Layout & layout = s->session.history().layout();
-    return fill(classes, cap, [&](auto add) {
-        for (Cell cell = 0; cell < layout.size(); ++cell) add(static_cast<uint8_t>(layout.at(cell)));
-    });
-}
-
-size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap) {
-    return fill(out, cap, [&](auto add) {
-        for (const Unit & unit : s->session.history().ledger().units()) {
-            add(ot_unit_info{unit.id, static_cast<int32_t>(unit.kind), unit.partial, unit.tokens(), static_cast<uint32_t>(unit.spans.size()), unit.start_s, unit.end_s});
-        }
-    });
-}
-
-size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap) {
-    return fill(out, cap, [&](auto add) {
-        for (const Unit & unit : s->session.history().ledger().units()) {
-            for (const Span & span : unit.spans) {
-                add(ot_span_info{static_cast<int32_t>(span.role), span.continues, span.length, span.first, span.width, span.rotations, span.base});
-            }
-        }
-    });
-}
-
-size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap) {
-    return fill(out, cap, [&](auto add) {
-        for (const Unit & unit : s->session.history().ledger().units()) {
-            size_t token = 0;
-            for (const Span & span : unit.spans) {
-                for (uint32_t i = 0; i < span.length; ++i) {
-                    const TokenPosition p = token_position(span, i, s->session.mrope());
-                    add(ot_token_info{unit.cells[token++], p.t, p.y, p.x});
-                }
-            }
-        }
-    });
-}
+size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap) { return cells(s->session.history(), classes, cap); }
+size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap) { return units(s->session.history(), out, cap); }
+size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap) { return spans(s->session.history(), out, cap); }
+size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap) { return tokens(s->session.history(), out, cap); }
 
 int ot_session_check(const ot_session * s) {
     return guarded([&] {

@@ -202,16 +202,11 @@ def _engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions
     """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
     from dataclasses import asdict
 
-    from omnitide_cli.runtime.options import EngineOptions
+    from omnitide_cli.runtime.options import EngineOptions, check_watermarks
 
     layers = asdict(manifest.defaults), wanted
     chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
-    low, high = chosen.low_watermark, chosen.high_watermark
-    if not 0 < low < high:
-        raise UsageError(
-            f"the low watermark {low} is not above 0 and below the high watermark {high}",
-            "set --low-watermark and --high-watermark",
-        )
+    check_watermarks(chosen)
     return chosen
 
 

@@ -34,7 +34,7 @@ from omnitide_cli.runtime.events import (
 from omnitide_cli.runtime.memory import available_bytes, peak_rss_bytes
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted, text
-from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_watermarks
 from omnitide_cli.runtime.session import LAYOUT_NAMES, Session
 from omnitide_cli.runtime.template import Template
 
@@ -361,20 +361,6 @@ class Engine:
             maintain_s=totals.maintain_s,
             answer_s=totals.answer_s,
             peak_rss_bytes=peak_rss_bytes(),
-        )
-
-
-def check_watermarks(options: EngineOptions) -> None:
-    """Raise UsageError unless 0 < low < high, and high fits --ctx."""
-    low, high = options.low_watermark, options.high_watermark
-    if not 0 < low < high:
-        raise UsageError(
-            f"the low watermark ({low}) must be above 0 and below the high watermark ({high})",
-            "for example --high-watermark 2500 --low-watermark 1800",
-        )
-    if options.policy != "full" and options.ctx is not None and high >= options.ctx:
-        raise UsageError(
-            f"the high watermark ({high}) must be below --ctx ({options.ctx})", "raise --ctx, or leave it out"
         )
 
 

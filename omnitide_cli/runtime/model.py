@@ -59,11 +59,11 @@ class Model:
         check_gguf(path)
         params = llama.llama_model_default_params()
         params.n_gpu_layers = options.gpu_layers
-        if progress is not None:
-            self._progress = llama.llama_progress_callback(lambda done, _: progress(done) or True)
-            params.progress_callback = self._progress
+        watcher = _Progress(progress)
+        params.progress_callback = watcher.callback
         lib.ot_log_take_error()  # forget older ones
         self._model = llama.llama_model_load_from_file(os.fsencode(path), params)
+        watcher.reraise()
         if not self._model:
             raise ModelError(f"{path} can't be loaded: {self._why()}", "is it complete, and a language model in GGUF format?")
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
@@ -145,6 +145,8 @@ class Model:
 
     def tokenize(self, words: str, *, special: bool) -> list[int]:
         """Tokens of `words`. `special`: names such as <|im_end|> are tokens; else they stay text."""
+        if llama.llama_vocab_type(self._vocab) == llama.LLAMA_VOCAB_TYPE_NONE:
+            raise ModelError("the model has no tokenizer", "choose a GGUF file that has one")
         data = words.encode("utf-8", "replace")
         capacity = len(data) + 8
         tokens = (llama.llama_token * capacity)()
@@ -160,6 +162,28 @@ class Model:
         if self._model:
             llama.llama_model_free(self._model)
         self._mtmd = self._context = self._model = None
+
+
+class _Progress:
+    """Carries an exception of the caller's progress function (a Ctrl-C, say) through llama.cpp, which ends the load."""
+
+    def __init__(self, progress: Callable[[float], None] | None) -> None:
+        self._progress = progress
+        self._error: BaseException | None = None
+        self.callback = llama.llama_progress_callback(self._advance)
+
+    def _advance(self, done: float, _: object) -> bool:
+        try:
+            if self._progress is not None:
+                self._progress(done)
+        except BaseException as error:
+            self._error = error
+            return False
+        return True
+
+    def reraise(self) -> None:
+        if self._error is not None:
+            raise self._error
 
 
 def check_gguf(path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from omnitide_cli.errors import UsageError
+
 DEFAULT_MAX_ANSWER_TOKENS = 128
 
 
@@ -56,3 +58,17 @@ class EngineOptions:
     max_answer_tokens: int = DEFAULT_MAX_ANSWER_TOKENS
     temperature: float = 0.0
     seed: int = 0
+
+
+def check_watermarks(options: EngineOptions) -> None:
+    """Raise UsageError unless 0 < low < high, and high fits --ctx."""
+    low, high = options.low_watermark, options.high_watermark
+    if not 0 < low < high:
+        raise UsageError(
+            f"the low watermark ({low}) must be above 0 and below the high watermark ({high})",
+            "for example --high-watermark 2500 --low-watermark 1800",
+        )
+    if options.policy != "full" and options.ctx is not None and high >= options.ctx:
+        raise UsageError(
+            f"the high watermark ({high}) must be below --ctx ({options.ctx})", "raise --ctx, or leave it out"
+        )

@@ -1,20 +1,13 @@
 #include "session/history.h"
 
+#include "page/auto.h"
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 namespace ot {
 namespace {
-
-MigrationPlan plan_migration(const Layout & layout, const PlannerSettings & settings) {
-    switch (settings.planner) {
-        case Planner::Eager: return plan_eager(layout);
-        case Planner::ClassPacking: return plan_class_packing(layout);
-        case Planner::OrderedSuffix: return plan_ordered_suffix(layout, settings.min_pages);
-        default: return plan_native(layout);
-    }
-}
 
 // One row a survivor: a shifted one that also moves must not be two.
 std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector<Move> & moves) {
@@ -39,9 +32,9 @@ std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector
 }  // namespace
 
 History::History(bool mrope, uint32_t n_cells, const HistorySettings & settings)
-    : settings_(settings), ledger_(mrope), layout_(n_cells, settings.geometry) {}
+    : settings_(settings), ledger_(mrope), layout_(n_cells, settings.geometry), placement_(placement_for(settings.page.planner)) {}
 
-std::vector<Cell> History::place(uint32_t n) { return ot::place(layout_, n, placement_for(settings_.page.planner), head_); }
+std::vector<Cell> History::place(uint32_t n) { return ot::place(layout_, n, placement_, head_); }
 
 uint64_t History::append(UnitKind kind, std::vector<Span> spans, std::vector<Cell> cells, double start_s, double end_s) {
     occupy(cells, kind == UnitKind::System ? CellClass::Must : CellClass::Recent);
@@ -62,6 +55,24 @@ void History::occupy(const std::vector<Cell> & cells, CellClass cls) {
     for (const Cell cell : cells) layout_.set(cell, cls);
 }
 
+MigrationPlan History::plan_migration(const std::vector<Shift> & shifts) const {
+    const PlannerSettings & page = settings_.page;
+    switch (page.planner) {
+        case Planner::Native: return plan_native(layout_);
+        case Planner::Eager: return plan_eager(layout_);
+        case Planner::ClassPacking: return plan_class_packing(layout_);
+        case Planner::OrderedSuffix: return plan_ordered_suffix(layout_, page.min_pages);
+        case Planner::Auto: break;
+    }
+    Outlook outlook;
+    const uint32_t high = settings_.pick.high_watermark;
+    outlook.arriving = high > ledger_.tokens() ? high - ledger_.tokens() : 0;
+    outlook.work = expected_work(ledger_, outlook.arriving);
+    outlook.shifted.resize(layout_.size());
+    for (const Shift & shift : shifts) outlook.shifted[shift.cell] = true;
+    return plan_auto(layout_, page.min_pages, settings_.cost, outlook);
+}
+
 Upkeep History::maintain(uint32_t limit) {
     Upkeep upkeep;
     PickSettings pick = settings_.pick;
@@ -77,7 +88,8 @@ Upkeep History::maintain(uint32_t limit) {
     if (!upkeep.freed.empty()) head_ = std::min(head_, upkeep.freed.front());  // as llama.cpp's own deletion does
 
     layout_ = classify(ledger_, layout_.size(), settings_.geometry);
-    upkeep.migration = plan_migration(layout_, settings_.page);
+    upkeep.migration = plan_migration(cut.shifts);
+    if (settings_.page.planner == Planner::Auto) placement_ = upkeep.migration.planner == Planner::ClassPacking ? Placement::Class : Placement::Span;
     upkeep.rows = fuse(cut.shifts, upkeep.migration.moves);
     upkeep.rows_moved = static_cast<uint32_t>(upkeep.migration.moves.size());
     upkeep.rows_shifted = static_cast<uint32_t>(cut.shifts.size());

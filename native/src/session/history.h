@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ledger/ledger.h"
+#include "page/cost.h"
 #include "page/page.h"
 #include "pick/pick.h"
 
@@ -14,6 +15,7 @@ namespace ot {
 struct HistorySettings {
     PickSettings pick;
     PlannerSettings page;
+    CostModel cost;  // for auto
     Geometry geometry;
     bool compact_positions = true;
 };
@@ -57,10 +59,12 @@ public:
 
 private:
     void occupy(const std::vector<Cell> & cells, CellClass cls);
+    MigrationPlan plan_migration(const std::vector<Shift> & shifts) const;
 
     HistorySettings settings_;
     Ledger ledger_;
     Layout layout_;
+    Placement placement_;  // follows the last plan when the planner is auto
     Cell head_ = 0;
 };
 

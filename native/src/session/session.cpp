@@ -17,6 +17,16 @@ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// While it lives, an interruption stops llama.cpp in mid-graph.
+class Abortable {
+public:
+    explicit Abortable(bool & flag) : flag_(flag) { flag_ = true; }
+    ~Abortable() { flag_ = false; }
+
+private:
+    bool & flag_;
+};
+
 bool is_mrope(const llama_model & model) {
     const llama_rope_type type = llama_model_rope_type(&model);
     return type == LLAMA_ROPE_TYPE_MROPE || type == LLAMA_ROPE_TYPE_IMROPE;
@@ -133,7 +143,10 @@ Ingested Session::commit(bool want_logits) {
     const Stopwatch watch;
     history_.lay_out(unit.spans);
     std::vector<Cell> cells = history_.place(unit.size());
-    decode(unit, positions_of(unit.spans, mrope()), cells, want_logits);
+    {
+        const Abortable scope{abortable_};
+        decode(unit, positions_of(unit.spans, mrope()), cells, want_logits);
+    }
 
     Ingested done;
     for (const Span & span : unit.spans) done.tokens_by_role[static_cast<size_t>(span.role)] += span.length;
@@ -256,6 +269,7 @@ Generated Session::generate_next() {
 
     append_tokens(Role::Response, {token}, true);
     out.token = token;
+    if (llama_vocab_type(&vocab_) == LLAMA_VOCAB_TYPE_NONE) return out;  // which llama.cpp aborts at
     char piece[64];
     const int32_t length = llama_token_to_piece(&vocab_, token, piece, sizeof(piece), 0, false);
     if (length > 0) out.piece.assign(piece, static_cast<size_t>(length));

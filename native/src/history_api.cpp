@@ -1,0 +1,113 @@
+// The C API of a history without a model. What a session does around a history (room, answers) stays there.
+#include "api_common.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+using namespace ot;
+using namespace ot::api;
+
+struct ot_history {
+    History history;
+    Upkeep last;  // of the newest maintenance
+};
+
+namespace {
+
+std::vector<Span> spans_of(const ot_part * parts, size_t n) {
+    std::vector<Span> spans;
+    for (size_t i = 0; i < n; ++i) {
+        const Role role = checked(parts[i].role, Role::System, "role");
+        if (parts[i].length == 0) throw Failure{OT_ERR_ARGUMENT, "a span is empty"};
+        if (parts[i].width > 0 && !is_image(role)) throw Failure{OT_ERR_ARGUMENT, "only an image can be a raster"};
+        Span span;
+        span.role = role;
+        span.length = parts[i].length;
+        span.width = parts[i].width;
+        spans.push_back(span);
+    }
+    if (spans.empty()) throw Failure{OT_ERR_ARGUMENT, "the unit is empty"};
+    return spans;
+}
+
+std::vector<Cell> place(History & history, uint32_t n) {
+    std::vector<Cell> cells = history.place(n);
+    if (cells.size() < n) {
+        throw Failure{OT_ERR_NO_ROOM, std::to_string(n) + " tokens need room, " + std::to_string(history.free_cells()) + " of " +
+                                          std::to_string(history.layout().size()) + " cells are free"};
+    }
+    return cells;
+}
+
+}  // namespace
+
+int ot_history_create(const ot_session_params * params, uint32_t n_cells, int mrope, ot_history ** out) {
+    return guarded([&] {
+        if (!params || !out) throw Failure{OT_ERR_ARGUMENT, "a pointer is missing"};
+        *out = new ot_history{History(mrope != 0, n_cells, history_settings(*params)), {}};
+    });
+}
+
+void ot_history_free(ot_history * h) { delete h; }
+
+int ot_history_append(ot_history * h, int kind, const ot_part * parts, size_t n, double start_s, double end_s, uint64_t * unit) {
+    return guarded([&] {
+        const UnitKind unit_kind = checked(kind, UnitKind::Response, "unit kind");
+        std::vector<Span> spans = spans_of(parts, n);
+        uint32_t tokens = 0;
+        for (const Span & span : spans) tokens += span.length;
+        std::vector<Cell> cells = place(h->history, tokens);
+        h->history.lay_out(spans);
+        const uint64_t id = h->history.append(unit_kind, std::move(spans), std::move(cells), start_s, end_s);
+        if (unit) *unit = id;
+    });
+}
+
+int ot_history_grow(ot_history * h, int role, uint32_t n) {
+    return guarded([&] {
+        const Role as = checked(role, Role::System, "role");
+        const auto & units = h->history.ledger().units();
+        if (units.empty() || is_image(as)) throw Failure{OT_ERR_ARGUMENT, "there is no unit, or images don't grow"};
+        if (h->history.free_cells() < n) place(h->history, n);  // fails before anything is changed
+        for (uint32_t i = 0; i < n; ++i) {
+            const Cell cell = place(h->history, 1).front();
+            if (units.back().spans.back().role == as) {
+                h->history.extend_last(cell);
+            } else {
+                h->history.add_span(as, {cell});
+            }
+        }
+    });
+}
+
+int ot_history_maintain(ot_history * h, uint32_t limit, ot_maintenance * out) {
+    return guarded([&] {
+        const auto start = std::chrono::steady_clock::now();
+        h->last = h->history.maintain(limit);
+        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        *out = to_c(h->last);
+        out->plan_ms = elapsed.count();
+    });
+}
+
+size_t ot_history_rows(const ot_history * h, ot_row * out, size_t cap) {
+    return fill(out, cap, [&](auto add) {
+        for (const Relocated & row : h->last.rows) add(ot_row{row.src, row.dst, row.delta});
+    });
+}
+
+size_t ot_history_freed(const ot_history * h, uint32_t * cells, size_t cap) {
+    return fill(cells, cap, [&](auto add) {
+        for (const Cell cell : h->last.freed) add(cell);
+    });
+}
+
+int ot_history_snapshot(const ot_history * h, ot_snapshot * out) {
+    return guarded([&] { *out = snapshot(h->history); });
+}
+
+size_t ot_history_cells(const ot_history * h, uint8_t * classes, size_t cap) { return cells(h->history, classes, cap); }
+size_t ot_history_units(const ot_history * h, ot_unit_info * out, size_t cap) { return units(h->history, out, cap); }
+size_t ot_history_spans(const ot_history * h, ot_span_info * out, size_t cap) { return spans(h->history, out, cap); }
+size_t ot_history_tokens(const ot_history * h, ot_token_info * out, size_t cap) { return tokens(h->history, out, cap); }

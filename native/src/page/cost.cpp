@@ -1,0 +1,61 @@
+#include "page/cost.h"
+
+#include <algorithm>
+
+namespace ot {
+
+namespace {
+
+// Used cells, as each kernel counts them.
+struct Counts {
+    uint32_t tiles = 0;    // with a used cell
+    uint32_t busiest = 0;  // used cells of the fullest of `threads` equal slices of the span
+};
+
+Counts count(const Layout & layout, uint32_t span, uint32_t threads) {
+    Counts counts;
+    const uint32_t slices = std::max(1u, threads);
+    const uint32_t slice = std::max(1u, (span + slices - 1) / slices);
+    uint32_t tiles_seen = 0;  // the last active tile + 1
+    uint32_t in_slice = 0;
+    for (Cell cell = 0; cell < span; ++cell) {
+        if (cell % slice == 0) in_slice = 0;
+        if (layout.at(cell) == CellClass::Free) continue;
+        counts.busiest = std::max(counts.busiest, ++in_slice);
+        const uint32_t tile = cell / kTile + 1;
+        counts.tiles += tile != tiles_seen;
+        tiles_seen = tile;
+    }
+    return counts;
+}
+
+}  // namespace
+
+Work expected_work(const Ledger & ledger, uint32_t tokens) {
+    Work seen;
+    for (const Unit & unit : ledger.units()) {
+        if (unit.kind == UnitKind::System || unit.partial) continue;
+        double & kind = unit.kind == UnitKind::Response ? seen.decoded : unit.tokens() >= kTiledTokens ? seen.large : seen.small;
+        kind += unit.tokens();
+    }
+    if (seen.total() == 0) return {static_cast<double>(tokens), 0, 0};
+    const double scale = tokens / seen.total();
+    return {seen.large * scale, seen.small * scale, seen.decoded * scale};
+}
+
+double attention_us(const CostModel & cost, const Layout & layout, const Work & work) {
+    const LayoutStats stats = layout.stats();
+    if (cost.kernel == Kernel::Span) return work.total() * cost.span_cell_us * stats.physical_span;
+    const Counts counts = count(layout, stats.physical_span, cost.threads);
+    const double a_cell = cost.cell_us * stats.useful_cells;
+    const double large = cost.kernel == Kernel::Tiled ? cost.tile_us * counts.tiles : a_cell;
+    return work.large * large + work.small * a_cell + work.decoded * cost.slice_cell_us * counts.busiest;
+}
+
+double moving_us(const CostModel & cost, const std::vector<Move> & moves, const std::vector<bool> & shifted) {
+    double total = 0;
+    for (const Move & move : moves) total += cost.value_row_us + (shifted[move.src] ? 0 : cost.key_row_us);
+    return total;
+}
+
+}  // namespace ot

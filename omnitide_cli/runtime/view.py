@@ -1,0 +1,148 @@
+"""What a native history is set up with and what can be seen of it, with a model (session.py) and without (history.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnitide_cli.runtime.native import check, ffi, lib
+from omnitide_cli.runtime.options import EngineOptions
+
+POLICIES = {
+    "full": lib.OT_POLICY_FULL,
+    "omnipick": lib.OT_POLICY_OMNIPICK,
+    "fifo": lib.OT_POLICY_FIFO,
+    "token": lib.OT_POLICY_TOKEN,
+    "streaming-llm": lib.OT_POLICY_STREAMING_LLM,
+}
+LAYOUTS = {
+    "native": lib.OT_PLANNER_NATIVE,
+    "eager": lib.OT_PLANNER_EAGER,
+    "class-packing": lib.OT_PLANNER_CLASS_PACKING,
+    "ordered-suffix": lib.OT_PLANNER_ORDERED_SUFFIX,
+    "auto": lib.OT_PLANNER_AUTO,
+}
+LAYOUT_NAMES = {value: name for name, value in LAYOUTS.items()}
+POSITIONS = {"compact": lib.OT_POSITIONS_COMPACT, "sparse": lib.OT_POSITIONS_SPARSE}
+ROLES = {
+    "boundary": lib.OT_ROLE_BOUNDARY,
+    "image-source": lib.OT_ROLE_IMAGE_SOURCE,
+    "image": lib.OT_ROLE_IMAGE_SLICE,
+    "audio": lib.OT_ROLE_AUDIO,
+    "text": lib.OT_ROLE_TEXT,
+    "response": lib.OT_ROLE_RESPONSE,
+    "system": lib.OT_ROLE_SYSTEM,
+}
+UNIT_KINDS = {
+    "system": lib.OT_UNIT_SYSTEM,
+    "media": lib.OT_UNIT_MEDIA,
+    "question": lib.OT_UNIT_QUESTION,
+    "response": lib.OT_UNIT_RESPONSE,
+}
+UNIT_KIND_NAMES = {value: name for name, value in UNIT_KINDS.items()}
+ROLE_NAMES = {value: name for name, value in ROLES.items()}
+KERNELS = {"f32": lib.OT_KERNEL_TILED, "f16": lib.OT_KERNEL_TILED, "q8_0": lib.OT_KERNEL_CELLS}
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of tokens of one role. Raster tokens [first, first + length) of an image `width` tokens wide are left."""
+
+    role: str
+    length: int
+    first: int
+    width: int
+    continues: bool
+    base: int
+    rotations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One streaming event as the ledger has it."""
+
+    id: int
+    kind: str
+    partial: bool
+    tokens: int
+    start_s: float
+    end_s: float
+    spans: tuple[Span, ...]
+
+
+def session_params(options: EngineOptions, *, page_size: int, subblock_size: int) -> Any:
+    """An `ot_session_params` with what `options` say about the history."""
+    params = lib.ot_session_default_params()
+    params.policy = POLICIES[options.policy]
+    params.high_watermark = options.high_watermark
+    params.low_watermark = options.low_watermark
+    params.recent_units = options.recent_units or 0
+    params.image_sinks = options.image_sinks
+    params.audio_sinks = options.audio_sinks
+    params.text_budget = options.text_budget
+    params.planner = LAYOUTS[options.layout]
+    params.positions = POSITIONS[options.positions]
+    params.page_size = page_size
+    params.subblock_size = subblock_size
+    params.cost.kernel = KERNELS[options.cache_type] if options.flash_attn != "off" else lib.OT_KERNEL_SPAN
+    return params
+
+
+class HistoryView:
+    """Looks inside a native handle whose functions are called `ot_<kind>_cells` and so on."""
+
+    _kind: ClassVar[str]
+    _handle: Any
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        return getattr(lib, f"ot_{self._kind}_{name}")(self._handle, *arguments)
+
+    def _array(self, name: str, struct: str) -> Any:
+        count = self._call(name, ffi.NULL, 0)
+        out = ffi.new(f"{struct}[]", count)
+        self._call(name, out, count)
+        return out
+
+    def maintain(self, limit: int = 0) -> Any:
+        """Retention and relocation when they are due; an `ot_maintenance`."""
+        out = ffi.new("ot_maintenance *")
+        check(self._call("maintain", limit, out))
+        return out
+
+    def snapshot(self) -> Any:
+        """Counts and layout as they are now; an `ot_snapshot`."""
+        out = ffi.new("ot_snapshot *")
+        check(self._call("snapshot", out))
+        return out
+
+    def cells(self) -> NDArray[np.uint8]:
+        """Class of every cell (OT_CELL_*)."""
+        out = np.empty(self._call("cells", ffi.NULL, 0), dtype=np.uint8)
+        self._call("cells", ffi.from_buffer("uint8_t[]", out), out.size)
+        return out
+
+    def units(self) -> list[Unit]:
+        """The ledger."""
+        all_spans = iter(
+            Span(ROLE_NAMES[s.role], s.length, s.first, s.width, bool(s.continues), s.base, s.rotations)
+            for s in self._array("spans", "ot_span_info")
+        )
+        return [
+            Unit(
+                u.id,
+                UNIT_KIND_NAMES[u.kind],
+                bool(u.partial),
+                u.tokens,
+                u.start_s,
+                u.end_s,
+                tuple(next(all_spans) for _ in range(u.n_spans)),
+            )
+            for u in self._array("units", "ot_unit_info")
+        ]
+
+    def tokens(self) -> NDArray[np.int64]:
+        """Rows (cell, t, y, x), one a token in history order."""
+        tokens = self._array("tokens", "ot_token_info")
+        return np.array([(k.cell, k.t, k.y, k.x) for k in tokens], dtype=np.int64).reshape(len(tokens), 4)
