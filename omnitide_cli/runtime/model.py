@@ -50,7 +50,7 @@ class Model:
         try:
             self._load_model(files.model, options, progress)
             if files.mmproj is not None:
-                self._load_encoders(files.mmproj)
+                self._load_encoders(files.mmproj, options)
         except BaseException:
             self.close()
             raise
@@ -88,11 +88,12 @@ class Model:
                 "lower --ctx or the watermarks, or choose another --cache-type or --flash-attn",
             )
 
-    def _load_encoders(self, path: Path) -> None:
+    def _load_encoders(self, path: Path, options: EngineOptions) -> None:
         check_gguf(path)
         params = mtmd.mtmd_context_params_default()
         params.print_timings = False
         params.warmup = False
+        params.flash_attn_type = FLASH_ATTENTION[options.flash_attn]
         params.n_threads = self.threads
         lib.ot_log_take_error()  # forget older ones
         self._mtmd = mtmd.mtmd_init_from_file(os.fsencode(path), self._model, params)

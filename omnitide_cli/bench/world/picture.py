@@ -53,12 +53,19 @@ def any_picture(rng: np.random.Generator, outside: float) -> Picture:
     return Picture(colour=str(rng.choice(list(COLOURS))), shape=str(rng.choice(SHAPES)))
 
 
-def lay_out(picture: Picture, rng: np.random.Generator, aspect: float = 1.0) -> Canvas:
-    """Choose position, size, background and grain. `aspect` is width ÷ height of the picture to come."""
+def lay_out(picture: Picture, rng: np.random.Generator, aspect: float = 1.0, plain: bool = False) -> Canvas:
+    """Choose position, size, background and grain. `aspect` is width ÷ height of the picture to come.
+
+    `plain` pictures are the easiest: large upright shapes on one dark colour.
+    """
     ink = np.array(COLOURS.get(picture.colour, (128, 128, 128)), np.float32)
     ink = np.clip(ink * rng.uniform(0.85, 1.04) + rng.normal(0, 5, 3), 0, 255).astype(np.float32)
     top, bottom = _background(ink, rng)
-    radius = float(rng.uniform(0.17, 0.38))
+    radius = float(rng.uniform(0.2, 0.4))
+    turn = float(rng.uniform(-0.12, 0.12))
+    if plain:
+        top = bottom = rng.uniform(0, 50, 3).astype(np.float32)
+        radius, turn = float(rng.uniform(0.3, 0.42)), 0.0
     room_x, room_y = max(aspect, 1.0) / 2 - radius, max(1 / aspect, 1.0) / 2 - radius
     centre = (float(rng.uniform(-room_x, room_x)), float(rng.uniform(-room_y, room_y)))
     return Canvas(
@@ -68,7 +75,7 @@ def lay_out(picture: Picture, rng: np.random.Generator, aspect: float = 1.0) -> 
         ink=ink,
         centre=centre,
         radius=radius,
-        turn=float(rng.uniform(-0.14, 0.14)),
+        turn=turn,
         grain=float(rng.choice([0.0, 2.0, 5.0, 9.0])),
         seed=int(rng.integers(2**31)),
     )
@@ -113,7 +120,7 @@ def _background(ink: Plane, rng: np.random.Generator) -> tuple[Plane, Plane]:
         tone = rng.uniform(0, 110) if rng.random() < 0.7 else rng.uniform(110, 235)
         top = np.clip(tone + rng.normal(0, 14, 3), 0, 255).astype(np.float32)
         bottom = np.clip(top + rng.normal(0, 16) + rng.normal(0, 6, 3), 0, 255).astype(np.float32)
-        if min(np.linalg.norm(top - ink), np.linalg.norm(bottom - ink)) > 95:
+        if min(np.linalg.norm(top - ink), np.linalg.norm(bottom - ink)) > 105:
             return top, bottom
 
 
