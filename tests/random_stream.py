@@ -82,7 +82,9 @@ class Stream:
         return Part(role, tuple(int(t) for t in self.random.integers(0, self.running.model.n_vocab, n)))
 
     def rows(self, role: str, n: int, width: int = 0) -> Part:
-        return Part(role, rows=self.random.standard_normal((n, self.running.model.n_embd)).astype(np.float32), width=width)
+        return Part(
+            role, rows=self.random.standard_normal((n, self.running.model.n_embd)).astype(np.float32), width=width
+        )
 
     def system(self) -> None:
         self.add("system", [self.text("system", 12)])
@@ -124,7 +126,11 @@ class Stream:
             parts = iter(merged(self.units[unit.id]))
             part = next(parts)
             for span in unit.spans:
-                while span.role != part.role or span.first + span.length > len(part) or (not span.continues and offset > span.first):
+                while (
+                    span.role != part.role
+                    or span.first + span.length > len(part)
+                    or (not span.continues and offset > span.first)
+                ):
                     part, offset = next(parts), 0
                 kept = slice(span.first, span.first + span.length)
                 if part.rows is None:

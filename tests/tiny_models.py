@@ -19,7 +19,7 @@ N_FF = 384
 
 
 def write_attention_model(path: Path, arch: str, *, layers: int = 3, context: int = 32768, seed: int = 0) -> Path:
-    """A decoder with plain or sectioned rotary positions: `arch` is "qwen2vl" (M-RoPE), "qwen2", "llama" or "gemma2"."""
+    """A decoder: `arch` is "qwen2vl" (M-RoPE), "qwen2" or "llama" (plain), or "gemma2" (sliding window)."""
     random = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, arch)
     writer.add_context_length(context)

@@ -1,8 +1,8 @@
 """Prints the folder that holds the headers of the pinned llama.cpp, fetching them if need be.
 
-llama-cpp-python's installed package leaves out the internal headers that the native runtime compiles against; its source
-distribution has them. In this order: OMNITIDE_LLAMA_SRC (an unpacked source distribution, or its vendor/llama.cpp), the
-cache in the user's cache folder, a download through pip. Only headers are kept.
+llama-cpp-python's installed package leaves out the internal headers that the native runtime compiles against; its
+source distribution has them. In this order: OMNITIDE_LLAMA_SRC (an unpacked source distribution, or its
+vendor/llama.cpp), the cache in the user's cache folder, a download through pip. Only headers are kept.
 """
 
 from __future__ import annotations
@@ -51,7 +51,17 @@ def cache_folder() -> Path:
 def download(version: str, folder: Path) -> Path:
     requirement = f"{PACKAGE}=={version}"
     # No isolation: pip only asks the package for its metadata, and the build back end for that is here already.
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "--no-build-isolation",
+    ]
     result = subprocess.run([*command, "--dest", str(folder), requirement], capture_output=True, text=True, check=False)
     archives = list(folder.glob("*.tar.gz"))
     if result.returncode != 0 or not archives:
@@ -66,7 +76,9 @@ def check(archive: Path, sha256: str) -> None:
     with archive.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
-        sys.exit(f"{archive.name} has the sha256 {found}, expected {sha256}: not the release this project was written for")
+        sys.exit(
+            f"{archive.name} has the sha256 {found}, expected {sha256}: not the release this project was written for"
+        )
 
 
 def extract(archive: Path, target: Path) -> None:
@@ -76,7 +88,9 @@ def extract(archive: Path, target: Path) -> None:
             path = PurePosixPath(*PurePosixPath(member.name).parts[1:])
             inside = path.parts[:2] == ("vendor", "llama.cpp")
             relative = PurePosixPath(*path.parts[2:])
-            if not (inside and member.isfile() and relative.suffix in (".h", ".hpp") and str(relative.parent) in FOLDERS):
+            if not (
+                inside and member.isfile() and relative.suffix in (".h", ".hpp") and str(relative.parent) in FOLDERS
+            ):
                 continue
             out = partial / relative
             out.parent.mkdir(parents=True, exist_ok=True)

@@ -124,7 +124,9 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -236,9 +238,13 @@ class Engine:
 
     def _check_senses(self, sees: bool, hears: bool) -> None:
         if sees and not self._sees:
-            raise ModelError(f"{self._name} takes no pictures", "use --no-video, or a model with a vision encoder (--mmproj)")
+            raise ModelError(
+                f"{self._name} takes no pictures", "use --no-video, or a model with a vision encoder (--mmproj)"
+            )
         if hears and not self._hears:
-            raise ModelError(f"{self._name} takes no sound", "use --no-audio, or a model with an audio encoder (--mmproj)")
+            raise ModelError(
+                f"{self._name} takes no sound", "use --no-audio, or a model with an audio encoder (--mmproj)"
+            )
 
     # --- answers
 
@@ -369,7 +375,7 @@ def check_low_watermark(options: EngineOptions, template: Template) -> None:
     least = len(template.system) + options.unit_tokens
     if options.policy != "full" and options.low_watermark < least:
         raise UsageError(
-            f"the low watermark ({options.low_watermark}) is smaller than the system prompt and one unit ({least} tokens)",
+            f"the low watermark ({options.low_watermark}) is below the system prompt and one unit ({least} tokens)",
             "raise --low-watermark, or shorten --system or lower --image-tokens",
         )
 
@@ -388,18 +394,23 @@ def choose_ctx(options: EngineOptions, model: Model) -> int:
 
 
 def _attach(model: Model, options: EngineOptions) -> Session:
-    addresses = (model.context_address, model.mtmd_address)
-    pages = {"page_size": PAGE_SIZE, "subblock_size": SUBBLOCK_SIZE}
+    def attach(*, stock_memory: bool) -> Session:
+        return Session(
+            model.context_address,
+            model.mtmd_address,
+            options,
+            threads=model.threads,
+            stock_memory=stock_memory,
+            page_size=PAGE_SIZE,
+            subblock_size=SUBBLOCK_SIZE,
+        )
+
     try:
-        return Session(*addresses, options, threads=model.threads, **pages)
+        return attach(stock_memory=False)
     except ModelError as error:
         if options.policy != "full":
-            raise ModelError(
-                f"OmniTide can't manage this model's memory: {error.message}", error.hint
-            ) from error
-        return Session(*addresses, options, threads=model.threads, stock_memory=True, **pages)
-    except UsageError as error:
-        raise RuntimeFailure(error.message) from error
+            raise ModelError(f"OmniTide can't manage this model's memory: {error.message}", error.hint) from error
+        return attach(stock_memory=True)
 
 
 def _retention(unit: int, done: Any) -> Retention:

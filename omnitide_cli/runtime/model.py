@@ -1,6 +1,6 @@
 """A loaded model: llama.cpp's weights and context, and the encoders on libmtmd.
 
-Uses llama-cpp-python's ctypes declarations of the C API; its high-level `Llama` class would own the memory we take over.
+Uses llama-cpp-python's ctypes declarations of the C API: its `Llama` class would own the memory that we take over.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
@@ -43,9 +44,9 @@ class Model:
     ) -> None:
         """Loads weights and encoders; `open_context` makes the cache."""
         start_llama()
-        self._model = None
-        self._context = None
-        self._mtmd = None
+        self._model: Any = None
+        self._context: Any = None
+        self._mtmd: Any = None
         self.threads = options.threads or os.cpu_count() or 1
         try:
             self._load_model(files.model, options, progress)
@@ -65,7 +66,9 @@ class Model:
         self._model = llama.llama_model_load_from_file(os.fsencode(path), params)
         watcher.reraise()
         if not self._model:
-            raise ModelError(f"{path} can't be loaded: {self._why()}", "is it complete, and a language model in GGUF format?")
+            raise ModelError(
+                f"{path} can't be loaded: {self._why()}", "is it complete, and a language model in GGUF format?"
+            )
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise ModelError(f"{path} is not a decoder-only language model", "choose a model that generates text")
 
@@ -98,7 +101,9 @@ class Model:
         lib.ot_log_take_error()  # forget older ones
         self._mtmd = mtmd.mtmd_init_from_file(os.fsencode(path), self._model, params)
         if not self._mtmd:
-            raise ModelError(f"{path} can't be loaded: {self._why()}", "is it the mmproj file that belongs to this model?")
+            raise ModelError(
+                f"{path} can't be loaded: {self._why()}", "is it the mmproj file that belongs to this model?"
+            )
 
     def _why(self) -> str:
         line = text(lib.ot_log_take_error())
@@ -107,12 +112,12 @@ class Model:
     @property
     def context_address(self) -> int:
         """Address of the `struct llama_context`."""
-        return ctypes.cast(self._context, ctypes.c_void_p).value or 0  # pyright: ignore[reportArgumentType]
+        return ctypes.cast(self._context, ctypes.c_void_p).value or 0
 
     @property
     def mtmd_address(self) -> int:
         """Address of the `struct mtmd_context`, 0 when the model knows text alone."""
-        return (ctypes.cast(self._mtmd, ctypes.c_void_p).value or 0) if self._mtmd else 0  # pyright: ignore[reportArgumentType]
+        return (ctypes.cast(self._mtmd, ctypes.c_void_p).value or 0) if self._mtmd else 0
 
     @property
     def n_ctx(self) -> int:
@@ -141,7 +146,7 @@ class Model:
         return llama.llama_vocab_n_tokens(self._vocab)
 
     @property
-    def _vocab(self) -> object:
+    def _vocab(self) -> Any:
         return llama.llama_model_get_vocab(self._model)
 
     def tokenize(self, words: str, *, special: bool) -> list[int]:

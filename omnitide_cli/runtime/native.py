@@ -21,7 +21,9 @@ def _check_package() -> None:
     try:
         installed = metadata.version("llama-cpp-python")
     except metadata.PackageNotFoundError:
-        raise ModelError("llama-cpp-python is not installed", f"run: pip install llama-cpp-python=={LLAMA_CPP_PYTHON}") from None
+        raise ModelError(
+            "llama-cpp-python is not installed", f"run: pip install llama-cpp-python=={LLAMA_CPP_PYTHON}"
+        ) from None
     # A user's own CUDA or Metal build carries a local version such as 0.3.36+cu124.
     if installed.split("+")[0] != LLAMA_CPP_PYTHON:
         raise ModelError(
@@ -36,7 +38,7 @@ import llama_cpp.llama_cpp as llama  # noqa: E402
 import llama_cpp.mtmd_cpp as mtmd  # noqa: E402
 
 try:
-    from omnitide_cli._omnitide import ffi, lib  # pyright: ignore[reportMissingModuleSource, reportAttributeAccessIssue]
+    from omnitide_cli._omnitide import ffi, lib
 except ImportError as error:
     raise ModelError(f"the native library can't be loaded: {error}", _REINSTALL) from error
 
@@ -84,7 +86,7 @@ _ERRORS: dict[int, type[OmniTideError]] = {
 }
 
 _HINTS = {
-    lib.OT_ERR_UNSUPPORTED: "run it with --policy full, which uses llama.cpp's memory as it is, or choose another model",
+    lib.OT_ERR_UNSUPPORTED: "run it with --policy full, on llama.cpp's own memory, or choose another model",
     lib.OT_ERR_NO_ROOM: "raise --ctx, or choose a policy that forgets (--policy omnipick)",
     lib.OT_ERR_BROKEN: "this is a fault of OmniTide: please report it; start the session again",
 }

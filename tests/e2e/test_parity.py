@@ -1,8 +1,8 @@
 """Number by number against Hugging Face's Qwen2.5-Omni on the shipped weights.
 
-tests/data/parity.npz was written once by models/demo/reference.py (float32, weights rounded to what the GGUF files hold).
-Differences are relative L2 norms. What remains: llama.cpp multiplies f16 weights with activations rounded to f16, and has
-its GELU in a table.
+tests/data/parity.npz was written once by models/demo/reference.py (float32, weights rounded to what the GGUF files
+hold). Differences are relative L2 norms. What remains: llama.cpp multiplies f16 weights with activations rounded to
+f16, and has its GELU in a table.
 """
 
 from __future__ import annotations

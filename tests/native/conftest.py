@@ -12,6 +12,8 @@ from tiny_models import write_attention_model, write_recurrent_model
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Paths by architecture: M-RoPE, plain rotary in both orders, sliding window, recurrent."""
     folder = tmp_path_factory.mktemp("models")
-    paths = {arch: write_attention_model(folder / f"{arch}.gguf", arch) for arch in ("qwen2vl", "qwen2", "llama", "gemma2")}
+    paths = {
+        arch: write_attention_model(folder / f"{arch}.gguf", arch) for arch in ("qwen2vl", "qwen2", "llama", "gemma2")
+    }
     paths["mamba"] = write_recurrent_model(folder / "mamba.gguf")
     return paths

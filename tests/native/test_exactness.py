@@ -1,7 +1,7 @@
-"""After any sequence of evictions, shifts and moves the cache holds what a fresh run over the kept tokens would hold.
+"""After any evictions, shifts and moves the cache holds what a fresh run over the kept tokens would hold.
 
-Layer-0 keys depend on a token and its position alone, so a fresh run over the kept tokens at their new positions must give
-the same ones; deeper layers have seen what is gone. Logits are compared between layouts, which may not change them.
+Layer-0 keys depend on a token and its position alone, so a fresh run over the kept tokens at their new positions
+must give the same ones; deeper layers have seen what is gone. Logits are compared between layouts, which may not change them.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ def key_errors(running: Running, stream: Stream, path: Path, cache_type: str, fl
     finally:
         fresh.close()
     if cache_type == "f16":
-        step = np.spacing(np.abs(expected).max(axis=1, keepdims=True).astype(np.float16)).astype(np.float32)
+        largest = np.abs(expected).max(axis=1, keepdims=True)
+        step = np.spacing(largest.astype(np.float16)).astype(np.float32)
     else:
         blocks = np.abs(expected).reshape(len(expected), -1, Q8_BLOCK).max(axis=2) / 127
         step = np.repeat(blocks, Q8_BLOCK, axis=1)
-    return np.abs(found - expected) / step
+    return (np.abs(found - expected) / step).astype(np.float32)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -67,8 +68,8 @@ def test_keys_are_those_of_a_fresh_run(
     if cache_type == "f16":
         assert errors.max() <= 1.0
     else:
-        # A rotation mixes the rounding errors of a quantised block, so a single value may be two steps off; the error of
-        # a key as a whole is below one.
+        # A rotation mixes the rounding errors of a quantised block, so that a single value may be two steps off;
+        # the error of a key as a whole is below one.
         assert np.sqrt((errors**2).mean(axis=1)).max() < 1.0
         assert errors.max() < 3.0
 
@@ -97,9 +98,7 @@ def test_layouts_give_the_same_logits(
 ) -> None:
     logits = {}
     for layout in LAYOUTS:
-        running, _ = run(
-            models[arch], layout=layout, positions=positions, cache_type=cache_type, flash_attn=flash_attn
-        )
+        running, _ = run(models[arch], layout=layout, positions=positions, cache_type=cache_type, flash_attn=flash_attn)
         logits[layout] = running.probe()
         running.session.check()
         running.close()

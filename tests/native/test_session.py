@@ -87,9 +87,13 @@ def test_full_says_when_the_cache_is_full_and_stays_usable(models: dict[str, Pat
     running = Running.open(models["qwen2vl"], EngineOptions(policy="full"), 256)
     stream = Stream(running, seed=5)
     stream.system()
-    with pytest.raises(RuntimeFailure, match="cache is full"):
+
+    def fill() -> None:
         for _ in range(20):
             stream.media()
+
+    with pytest.raises(RuntimeFailure, match="cache is full"):
+        fill()
     running.session.check()
     before = running.session.snapshot().history_tokens
     assert np.isfinite(running.probe()).all()

@@ -1,0 +1,6 @@
+"""The compiled binding of native/include/omnitide.h."""
+
+from typing import Any
+
+ffi: Any
+lib: Any
