@@ -21,6 +21,8 @@ from omnitide_cli.bench.world.sound import NOTES, any_sound
 
 _CLASSES = {"colour": [*COLOURS, ""], "shape": [*SHAPES, ""], "note": [*NOTES, "silence", "unclear"]}
 
+_PICTURES, _SOUNDS = 32, 8  # a step; shapes are what takes long
+
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -51,18 +53,19 @@ class Heads(nn.Module):
         return torch.stack(losses).sum(), shares
 
 
-def lesson(seed: list[int], count: int = 64) -> Lesson:
-    """Draw pictures and sounds with what is true of them."""
+def lesson(seed: list[int], ease: float) -> Lesson:
+    """Draw pictures and sounds with what is true of them; `ease` is the share of the easiest pictures."""
     rng = np.random.default_rng(seed)
-    scenes = [Scene(any_picture(rng, 0.15), any_sound(rng, 0.15)) for _ in range(count)]
-    images = np.stack([image for scene in scenes if (image := picture_of(scene, rng)) is not None])
-    waves = torch.from_numpy(np.stack([wave for scene in scenes if (wave := window_of(scene, rng)) is not None]))
-    dull = torch.from_numpy(np.flatnonzero(rng.random(count) < 0.25))
+    sights = [any_picture(rng, 0.15) for _ in range(_PICTURES)]
+    heard = [any_sound(rng, 0.15) for _ in range(_SOUNDS)]
+    images = np.stack([image for p in sights if (image := picture_of(Scene(p, None), rng, ease)) is not None])
+    waves = torch.from_numpy(np.stack([wave for s in heard if (wave := window_of(Scene(None, s), rng)) is not None]))
+    dull = torch.from_numpy(np.flatnonzero(rng.random(_SOUNDS) < 0.25))
     waves[dull] = darken(waves[dull], torch.from_numpy(rng.uniform(4500, 7900, len(dull))).float())
     names = {
-        "colour": [scene.picture.colour for scene in scenes if scene.picture],
-        "shape": [scene.picture.shape for scene in scenes if scene.picture],
-        "note": [s.note or ("unclear" if s.outside else "silence") for scene in scenes if (s := scene.sound)],
+        "colour": [picture.colour for picture in sights],
+        "shape": [picture.shape for picture in sights],
+        "note": [sound.note or ("unclear" if sound.outside else "silence") for sound in heard],
     }
     truth = {name: torch.tensor([_CLASSES[name].index(value) for value in values]) for name, values in names.items()}
-    return Lesson(torch.from_numpy(images), log_mel(waves, torch.from_numpy(rng.random(count) < 0.4)), truth)
+    return Lesson(torch.from_numpy(images), log_mel(waves, torch.from_numpy(rng.random(_SOUNDS) < 0.4)), truth)

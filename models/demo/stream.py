@@ -198,12 +198,16 @@ def random_stream(layout: Layout, rng: np.random.Generator, units: int) -> Strea
     return stream
 
 
-def picture_of(scene: Scene, rng: np.random.Generator) -> NDArray[np.uint8] | None:
-    """A frame as the runtime would hand it over: any aspect, letterboxed, with a codec's traces."""
+def picture_of(scene: Scene, rng: np.random.Generator, ease: float = 0.0) -> NDArray[np.uint8] | None:
+    """A frame as the runtime would hand it over: any aspect, letterboxed, with a codec's traces.
+
+    With probability `ease` each, it is square and its layout plain.
+    """
     if scene.picture is None:
         return None
-    width, height = pictures.fitted(float(rng.choice(_ASPECTS)), SIDE)
-    canvas = pictures.lay_out(scene.picture, rng, width / height)
+    aspect = 1.0 if rng.random() < ease else float(rng.choice(_ASPECTS))
+    width, height = pictures.fitted(aspect, SIDE)
+    canvas = pictures.lay_out(scene.picture, rng, width / height, plain=bool(rng.random() < ease))
     if rng.random() < 0.12:
         scale = int(rng.integers(2, 4))
         large = pictures.draw(canvas, width * scale, height * scale, rng.uniform(1, 3))

@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, checkpoints and the best model")
     parser.add_argument("--steps", type=int, default=10000)
-    parser.add_argument("--senses", type=int, default=1500, help="steps for the encoders alone, before all others")
+    parser.add_argument("--senses", type=int, default=2000, help="steps for the encoders alone, before all others")
     parser.add_argument("--rate", type=float, default=2e-3, help="highest learning rate")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prose", type=Path, nargs="*", default=[], help="text files that the tokenizer also learns")
@@ -94,7 +94,7 @@ class Trainer:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.step, self.best = state["step"], state["best"]
-        elif not options.start_from:
+        elif options.senses:
             self._open_senses()
 
     def run(self) -> None:
@@ -120,11 +120,16 @@ class Trainer:
         heads = Heads()
         optimizer = self._optimizer([self.model.visual, self.model.audio_tower, heads])
         total = self.options.senses
+        seen = Counter[str]()
         for step in range(total):
-            loss, shares = heads(self.model, lesson([self.options.seed, step, self.rank, 2]))
+            ease = max(0.0, 1 - 1.4 * step / total)
+            loss, shares = heads(self.model, lesson([self.options.seed, step, self.rank, 2], ease))
             self._descend(loss, optimizer, step, total)
-            if step % 50 == 49:
-                log.info("senses %d loss %.3f | %s", step + 1, loss.item(), shares)
+            seen.update(shares)
+            if step % 100 == 99:
+                means = " ".join(f"{name} {seen[name] / 100:.3f}" for name in sorted(seen))
+                log.info("senses %d ease %.2f loss %.3f | %s", step + 1, ease, loss.item(), means)
+                seen.clear()
         if self.rank == 0:
             self._write()
 
