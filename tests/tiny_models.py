@@ -12,6 +12,7 @@ import numpy as np
 
 N_VOCAB = 512
 N_EMBD = 256
+TOKENIZER_PREFIX = "tokenizer."
 N_HEAD = 4
 N_HEAD_KV = 2
 HEAD_DIM = N_EMBD // N_HEAD
@@ -74,13 +75,15 @@ def write_attention_model(path: Path, arch: str, *, layers: int = 3, context: in
     return path
 
 
-def write_recurrent_model(path: Path, *, layers: int = 2, seed: int = 0) -> Path:
-    """A Mamba: its memory is a recurrent state, not a KV cache."""
+def write_recurrent_model(
+    path: Path, *, layers: int = 2, n_embd: int = N_EMBD, tokenizer_of: Path | None = None, seed: int = 0
+) -> Path:
+    """A Mamba: its memory is a recurrent state, not a KV cache. `tokenizer_of`: a model whose tokenizer it borrows."""
     random = np.random.default_rng(seed)
-    inner, state, rank, kernel = 2 * N_EMBD, 16, 16, 4
+    inner, state, rank, kernel = 2 * n_embd, 16, 16, 4
     writer = gguf.GGUFWriter(path, "mamba")
     writer.add_context_length(4096)
-    writer.add_embedding_length(N_EMBD)
+    writer.add_embedding_length(n_embd)
     writer.add_feed_forward_length(0)
     writer.add_head_count(0)
     writer.add_block_count(layers)
@@ -89,18 +92,22 @@ def write_recurrent_model(path: Path, *, layers: int = 2, seed: int = 0) -> Path
     writer.add_ssm_state_size(state)
     writer.add_ssm_time_step_rank(rank)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_vocab_size(N_VOCAB)
-    writer.add_tokenizer_model("none")
+    n_vocab = N_VOCAB
+    if tokenizer_of is None:
+        writer.add_vocab_size(n_vocab)
+        writer.add_tokenizer_model("none")
+    else:
+        n_vocab = _copy_tokenizer(tokenizer_of, writer)
 
     def tensor(name: str, *shape: int, scale: float = 0.05, mean: float = 0.0, kind: type = np.float32) -> None:
         writer.add_tensor(name, (mean + random.standard_normal(shape) * scale).astype(kind))
 
-    tensor("token_embd.weight", N_VOCAB, N_EMBD, scale=1.0, kind=np.float16)
-    tensor("output_norm.weight", N_EMBD, mean=1.0)
+    tensor("token_embd.weight", n_vocab, n_embd, scale=1.0, kind=np.float16)
+    tensor("output_norm.weight", n_embd, mean=1.0)
     for layer in range(layers):
         prefix = f"blk.{layer}."
-        tensor(prefix + "attn_norm.weight", N_EMBD, mean=1.0)
-        tensor(prefix + "ssm_in.weight", 2 * inner, N_EMBD, kind=np.float16)
+        tensor(prefix + "attn_norm.weight", n_embd, mean=1.0)
+        tensor(prefix + "ssm_in.weight", 2 * inner, n_embd, kind=np.float16)
         tensor(prefix + "ssm_conv1d.weight", inner, kernel)
         tensor(prefix + "ssm_conv1d.bias", inner)
         tensor(prefix + "ssm_x.weight", rank + 2 * state, inner, kind=np.float16)
@@ -108,9 +115,20 @@ def write_recurrent_model(path: Path, *, layers: int = 2, seed: int = 0) -> Path
         tensor(prefix + "ssm_dt.bias", inner)
         tensor(prefix + "ssm_a", inner, state, mean=-1.0)
         tensor(prefix + "ssm_d", inner)
-        tensor(prefix + "ssm_out.weight", N_EMBD, inner, kind=np.float16)
+        tensor(prefix + "ssm_out.weight", n_embd, inner, kind=np.float16)
     _finish(writer)
     return path
+
+
+def _copy_tokenizer(source: Path, writer: gguf.GGUFWriter) -> int:
+    """Copy every tokenizer field; the size of the vocabulary."""
+    fields = gguf.GGUFReader(source).fields
+    for name, field in fields.items():
+        if name.startswith(TOKENIZER_PREFIX):
+            kind = field.types[0]
+            sub_type = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(name, field.contents(), kind, sub_type)
+    return len(fields["tokenizer.ggml.tokens"].data)
 
 
 def _finish(writer: gguf.GGUFWriter) -> None:

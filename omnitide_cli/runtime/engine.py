@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -16,33 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 import omnitide_cli
-from omnitide_cli.errors import ModelError, RuntimeFailure, UsageError
+from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
     Event,
-    KvBytes,
-    Migration,
-    MigrationTotals,
     Notice,
-    Retention,
     SessionStarted,
     Summary,
     TokenCounts,
     UnitIngested,
 )
-from omnitide_cli.runtime.memory import available_bytes, peak_rss_bytes
 from omnitide_cli.runtime.model import Model
-from omnitide_cli.runtime.native import Interrupted, text
+from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_watermarks
-from omnitide_cli.runtime.session import LAYOUT_NAMES, Session
+from omnitide_cli.runtime.reports import Totals, migration, retention
+from omnitide_cli.runtime.session import Session
+from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
 from omnitide_cli.runtime.template import Template
 
-PAGE_SIZE = 64
-SUBBLOCK_SIZE = 32
-SLACK_PAGES = 2
-QUESTION_TOKENS = 128  # room for a question, where the cache's size is ours to choose
-FULL_CTX = 32768  # the most that `full` takes unasked
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
 
 
@@ -65,27 +56,6 @@ class StreamUnit(Protocol):
     def audio_right(self) -> NDArray[np.float32]: ...
 
 
-@dataclass(slots=True)
-class _Totals:
-    units: int = 0
-    media_s: float = 0.0
-    answers: int = 0
-    last_unit: int = -1
-    peak_history: int = 0
-    peak_span: int = 0
-    retentions: int = 0
-    accepted: int = 0
-    rejected: int = 0
-    rows: int = 0
-    bytes: int = 0
-    migrate_ms: float = 0.0
-    encode_s: float = 0.0
-    prefill_s: float = 0.0
-    maintain_s: float = 0.0
-    answer_s: float = 0.0
-    loop_s: float = 0.0
-
-
 class Engine:
     """A model with an endless history. Use as a context manager."""
 
@@ -95,7 +65,7 @@ class Engine:
         self._template = template
         self._name = name
         self._options = options
-        self._totals = _Totals()
+        self._totals = Totals()
         self._interrupted = False
         now = session.snapshot()
         self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
@@ -321,76 +291,20 @@ class Engine:
         done = self._session.maintain()
         events: list[Event] = []
         if done.retained:
-            events = [_retention(unit, done), _migration(unit, done)]
-            totals = self._totals
-            totals.retentions += 1
-            totals.accepted += done.accepted
-            totals.rejected += not done.accepted
-            totals.rows += done.rows_moved
-            totals.bytes += done.bytes
-            totals.migrate_ms += done.migrate_ms
+            events = [retention(unit, done), migration(unit, done)]
+            self._totals.add_maintenance(done)
         elapsed = time.perf_counter() - began
         self._totals.maintain_s += elapsed
         return events, elapsed * 1000
 
     def _see(self) -> Any:
         now = self._session.snapshot()
-        self._totals.peak_history = max(self._totals.peak_history, now.history_tokens)
-        self._totals.peak_span = max(self._totals.peak_span, now.layout.physical_span)
+        self._totals.see(now)
         return now
 
     def summary(self) -> Summary:
         """The session so far."""
-        now = self._see()
-        totals = self._totals
-        per_cell = now.kv_bytes_per_cell
-        return Summary(
-            units=totals.units,
-            media_s=round(totals.media_s, 6),
-            stream_loop_s=totals.loop_s,
-            answers=totals.answers,
-            history_tokens=now.history_tokens,
-            peak_history_tokens=totals.peak_history,
-            page_span=now.layout.page_span,
-            physical_span=now.layout.physical_span,
-            peak_physical_span=totals.peak_span,
-            kv_bytes=KvBytes(
-                allocated=now.kv_bytes_allocated,
-                span=per_cell * now.layout.physical_span,
-                useful=per_cell * now.history_tokens,
-            ),
-            retentions=totals.retentions,
-            migrations=MigrationTotals(totals.accepted, totals.rejected, totals.rows, totals.bytes, totals.migrate_ms),
-            max_rotations=now.max_rotations,
-            encode_s=totals.encode_s,
-            prefill_s=totals.prefill_s,
-            maintain_s=totals.maintain_s,
-            answer_s=totals.answer_s,
-            peak_rss_bytes=peak_rss_bytes(),
-        )
-
-
-def check_low_watermark(options: EngineOptions, template: Template) -> None:
-    """Raise UsageError when system prompt and one unit don't fit below the low watermark."""
-    least = len(template.system) + options.unit_tokens
-    if options.policy != "full" and options.low_watermark < least:
-        raise UsageError(
-            f"the low watermark ({options.low_watermark}) is below the system prompt and one unit ({least} tokens)",
-            "raise --low-watermark, or shorten --system or lower --image-tokens",
-        )
-
-
-def choose_ctx(options: EngineOptions, model: Model) -> int:
-    """Cells of the cache, in whole pages."""
-    if options.ctx is not None:
-        return options.ctx
-    if options.policy == "full":
-        cells = min(model.n_ctx_train or FULL_CTX, FULL_CTX)
-        if (available := available_bytes()) is not None:
-            cells = min(cells, available // 2 // model.bytes_per_cell(options.cache_type))
-        return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE)
-    largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
-    return (-(-largest // PAGE_SIZE) + SLACK_PAGES) * PAGE_SIZE
+        return self._totals.summary(self._see())
 
 
 def _attach(model: Model, options: EngineOptions) -> Session:
@@ -411,34 +325,3 @@ def _attach(model: Model, options: EngineOptions) -> Session:
         if options.policy != "full":
             raise ModelError(f"OmniTide can't manage this model's memory: {error.message}", error.hint) from error
         return attach(stock_memory=True)
-
-
-def _retention(unit: int, done: Any) -> Retention:
-    return Retention(
-        unit=unit,
-        before_tokens=done.before_tokens,
-        after_tokens=done.after_tokens,
-        deleted_tokens=done.before_tokens - done.after_tokens,
-        full_units=done.full_units,
-        partial_units=done.partial_units,
-        dropped_units=done.dropped_units,
-        plan_ms=done.plan_ms,
-    )
-
-
-def _migration(unit: int, done: Any) -> Migration:
-    before, after = done.before, done.after
-    return Migration(
-        unit=unit,
-        planner=LAYOUT_NAMES[done.planner],
-        accepted=bool(done.accepted),
-        reason=text(done.reason),
-        rows_moved=done.rows_moved,
-        rows_shifted=done.rows_shifted,
-        bytes=done.bytes,
-        active_pages=(before.active_pages, after.active_pages),
-        active_subblocks=(before.active_subblocks, after.active_subblocks),
-        page_span=(before.page_span, after.page_span),
-        physical_span=(before.physical_span, after.physical_span),
-        ms=done.migrate_ms,
-    )

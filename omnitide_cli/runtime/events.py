@@ -1,8 +1,8 @@
 """What a session reports while it runs.
 
 One frozen dataclass an event. Field names are those of the NDJSON interface (schema version 1), so that writing an
-event out is `to_json()` and nothing else: fields are only ever added. Times are milliseconds unless the name ends in `_s`;
-spans and histories are counted in cells (= tokens).
+event out is `to_json()` and nothing else: fields are only ever added. Times are milliseconds unless the name ends in
+`_s`; spans and histories are counted in cells (= tokens).
 """
 
 from __future__ import annotations

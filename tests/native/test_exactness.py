@@ -1,7 +1,8 @@
 """After any evictions, shifts and moves the cache holds what a fresh run over the kept tokens would hold.
 
 Layer-0 keys depend on a token and its position alone, so a fresh run over the kept tokens at their new positions
-must give the same ones; deeper layers have seen what is gone. Logits are compared between layouts, which may not change them.
+must give the same ones; deeper layers have seen what is gone. Logits are compared between layouts, which may not
+change them.
 """
 
 from __future__ import annotations
