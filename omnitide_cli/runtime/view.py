@@ -46,6 +46,7 @@ UNIT_KIND_NAMES = {value: name for name, value in UNIT_KINDS.items()}
 ROLE_NAMES = {value: name for name, value in ROLES.items()}
 KERNELS = {"f32": lib.OT_KERNEL_TILED, "f16": lib.OT_KERNEL_TILED, "q8_0": lib.OT_KERNEL_CELLS}
 
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A run of tokens of one role. Raster tokens [first, first + length) of an image `width` tokens wide are left."""

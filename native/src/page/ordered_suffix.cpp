@@ -1,7 +1,12 @@
-// Ordered suffix: the shortest suffix whose packing makes the attended span shorter. Section 6.2.
+// Ordered suffix: the shortest suffix whose packing makes the attended span short enough. Section 6.2.
+//
+// "Short enough" is within `min_pages` of the shortest span that packing can reach. The paper says what a plan must win at
+// least, not what it may leave; the shortest suffix that wins just that leaves more behind round after round (2,380 cells
+// on average where 1,712 suffice, in the 60-unit run of the issue).
 #include "page/page.h"
 #include "page/plan.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ot {
@@ -29,15 +34,17 @@ MigrationPlan plan_ordered_suffix(const Layout & layout, uint32_t min_pages) {
         if (layout.at(cell) == CellClass::Must) movable = used.size();
     }
 
-    // The end that packing from k leaves grows with k, so the first hit from the back is the largest k. It starts behind
-    // a hole (else k + 1 would leave the same end), so every cell of the suffix moves.
+    // The end that packing from k leaves grows with k: the shortest is that of the first movable cell, and the first hit
+    // from the back is the largest k. It starts behind a hole (else k + 1 would leave the same end), so every cell of the
+    // suffix moves.
+    const auto end_of = [&](size_t k) { return (k == 0 ? 0 : used[k - 1] + 1) + static_cast<uint32_t>(used.size() - k); };
     const uint64_t wanted = uint64_t{min_pages} * geometry.page_size;
+    const uint64_t slack = uint64_t{std::max(min_pages, 1u) - 1} * geometry.page_size;
     for (size_t k = used.size(); k-- > movable;) {
-        const Cell begin = k == 0 ? 0 : used[k - 1] + 1;
-        const uint32_t end = begin + static_cast<uint32_t>(used.size() - k);
-        if (page_span(end, geometry) + wanted > before.page_span) continue;
-        if (physical_span(end, layout.size(), geometry) >= before.physical_span) continue;
-        std::vector<Move> moves = pack_behind(begin, used, k);
+        const uint32_t span = page_span(end_of(k), geometry);
+        if (span > page_span(end_of(movable), geometry) + slack || span + wanted > before.page_span) continue;
+        if (physical_span(end_of(k), layout.size(), geometry) >= before.physical_span) continue;
+        std::vector<Move> moves = pack_behind(end_of(k) - static_cast<uint32_t>(used.size() - k), used, k);
         const LayoutStats after = moved(layout, moves).stats();
         return accept(Planner::OrderedSuffix, "shorter span", std::move(moves), before, after);
     }

@@ -86,7 +86,7 @@ struct Move {
 
 struct PlannerSettings {
     Planner planner = Planner::Eager;
-    uint32_t min_pages = 4;  // ordered-suffix: pages of span that a plan must win
+    uint32_t min_pages = 4;  // ordered-suffix: pages of span that a plan must win; it leaves less than so many behind
 };
 
 struct MigrationPlan {
@@ -97,6 +97,7 @@ struct MigrationPlan {
     LayoutStats before, after;          // after == before unless accepted
 };
 
+// What each moves stands at the top of its file; auto, which weighs them, is in auto.h.
 MigrationPlan plan_native(const Layout & layout);
 MigrationPlan plan_eager(const Layout & layout);
 MigrationPlan plan_class_packing(const Layout & layout);

@@ -89,7 +89,9 @@ Upkeep History::maintain(uint32_t limit) {
 
     layout_ = classify(ledger_, layout_.size(), settings_.geometry);
     upkeep.migration = plan_migration(cut.shifts);
-    if (settings_.page.planner == Planner::Auto) placement_ = upkeep.migration.planner == Planner::ClassPacking ? Placement::Class : Placement::Span;
+    if (settings_.page.planner == Planner::Auto) {
+        placement_ = upkeep.migration.planner == Planner::ClassPacking ? Placement::Class : Placement::Span;
+    }
     upkeep.rows = fuse(cut.shifts, upkeep.migration.moves);
     upkeep.rows_moved = static_cast<uint32_t>(upkeep.migration.moves.size());
     upkeep.rows_shifted = static_cast<uint32_t>(cut.shifts.size());

@@ -43,6 +43,12 @@ std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSet
     return handle;
 }
 
+// Flash attention is off where llama.cpp stores values transposed; then the span is what attention costs.
+HistorySettings with_kernel(HistorySettings settings, const CacheHandle * cache) {
+    if (cache && cache->transposed_values()) settings.cost.kernel = Kernel::Span;
+    return settings;
+}
+
 // An answer's tokens all lie in one unit; its positions follow the history's.
 std::vector<TokenPosition> positions_of(const std::vector<Span> & spans, bool mrope) {
     std::vector<TokenPosition> positions;
@@ -60,7 +66,7 @@ Session::Session(llama_context & context, mtmd_context * mtmd, const SessionSett
       vocab_(*llama_model_get_vocab(&model_)),
       n_embd_(static_cast<uint32_t>(llama_model_n_embd_inp(&model_))),
       cache_(take_over(context, settings)),
-      history_(is_mrope(model_), cache_ ? cache_->n_cells() : llama_n_ctx(&context), settings.history),
+      history_(is_mrope(model_), cache_ ? cache_->n_cells() : llama_n_ctx(&context), with_kernel(settings.history, cache_.get())),
       encoder_(mtmd, n_embd_, is_mrope(model_), settings.threads),
       token_rows_(model_) {
     sampler_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
