@@ -11,7 +11,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from omnitide_cli import __version__
-from omnitide_cli.commands import settings
+from omnitide_cli.commands import bench, settings
+from omnitide_cli.commands.inspect_kv import EPILOG as INSPECT_EPILOG
+from omnitide_cli.commands.inspect_kv import inspect_kv
 from omnitide_cli.commands.run import Globals, run
 from omnitide_cli.commands.watch import EPILOG, watch
 
@@ -24,6 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(epilog=EPILOG)(watch)
+app.command("inspect-kv", epilog=INSPECT_EPILOG)(inspect_kv)
+app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:

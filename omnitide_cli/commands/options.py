@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm"]
-Layout = Literal["eager", "native"]
+Layout = Literal["eager", "class-packing", "ordered-suffix", "auto", "native"]
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]
 FlashAttention = Literal["auto", "on", "off"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from omnitide_cli.display.plain import PlainSink
     from omnitide_cli.display.sink import Sink
     from omnitide_cli.display.status import StatusLine
-    from omnitide_cli.media import FrameFit
     from omnitide_cli.runtime.engine import Engine
     from omnitide_cli.runtime.options import EngineOptions
 
@@ -95,6 +94,7 @@ def watch(
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.prompt import typed_questions
     from omnitide_cli.commands.session import Session
+    from omnitide_cli.commands.setup import engine_options, frame_fit
     from omnitide_cli.media import open_source
 
     state = context.ensure_object(Globals)
@@ -129,11 +129,11 @@ def watch(
         stack.callback(sink.close)
         interrupt = stack.enter_context(Interrupt(ends_input=source == STANDARD_INPUT))
         try:
-            engine_options = _engine_options(manifest, wanted)
+            chosen = engine_options(manifest, wanted)
             with interrupt.reading():
                 media = open_source(
                     source,
-                    fit=_frame_fit(manifest, image_tokens),
+                    fit=frame_fit(manifest, image_tokens),
                     unit_seconds=unit_seconds,
                     video=not no_video,
                     audio=not no_audio,
@@ -145,7 +145,7 @@ def watch(
             if not (schedule or no_ask):
                 people.hint("nothing will be asked; --ask TEXT asks after the last second")
             people.expect(media.units_total)
-            engine = stack.enter_context(_engine(manifest, mmproj, system, engine_options, interrupt, status))
+            engine = stack.enter_context(_engine(manifest, mmproj, system, chosen, interrupt, status))
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it
                 raise KeyboardInterrupt from error
@@ -196,27 +196,6 @@ def _sinks(state: Globals, json_lines: bool, transcript: Path | None) -> tuple[S
     if transcript:
         sinks.append(open_transcript(transcript))
     return Tee(sinks), people, status
-
-
-def _engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
-    """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
-    from dataclasses import asdict
-
-    from omnitide_cli.runtime.options import EngineOptions, check_watermarks
-
-    layers = asdict(manifest.defaults), wanted
-    chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
-    check_watermarks(chosen)
-    return chosen
-
-
-def _frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
-    from omnitide_cli.media import FrameFit
-
-    frames = manifest.frames.capped(image_tokens)
-    if frames.mode == "square":
-        return FrameFit.square(frames.size)
-    return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
 
 
 def _engine(

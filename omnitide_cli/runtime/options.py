@@ -65,7 +65,7 @@ def check_watermarks(options: EngineOptions) -> None:
     low, high = options.low_watermark, options.high_watermark
     if not 0 < low < high:
         raise UsageError(
-            f"the low watermark ({low}) must be above 0 and below the high watermark ({high})",
+            f"the low watermark {low} is not above 0 and below the high watermark {high}",
             "for example --high-watermark 2500 --low-watermark 1800",
         )
     if options.policy != "full" and options.ctx is not None and high >= options.ctx:

@@ -1,0 +1,78 @@
+"""`omnitide bench`: measurements that anyone can repeat on their own machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from omnitide_cli.commands import options
+from omnitide_cli.errors import UsageError
+
+LEAST_UNITS = 300
+
+app = typer.Typer(help="Measure speed and steadiness on this machine.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a row.")]
+
+
+@app.command()
+def soak(
+    source: Annotated[str, typer.Argument(help="A short clip; it is fed again and again.", metavar="SOURCE")],
+    units: Annotated[int, typer.Option("--units", help="How many units to feed.", min=1, metavar="N")] = 2000,
+    model: options.Model = None,
+    mmproj: options.Mmproj = None,
+    layout: options.LayoutOption = None,
+    high_watermark: options.HighWatermark = None,
+    low_watermark: options.LowWatermark = None,
+    threads: options.Threads = None,
+    json_lines: Json = False,
+) -> None:
+    """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep."""
+    from omnitide_cli.bench.soak import soak as run
+    from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.commands.setup import engine_options, frame_fit
+    from omnitide_cli.display.status import StatusLine
+
+    if units < LEAST_UNITS:
+        raise UsageError(f"--units {units}: the comparison needs at least {LEAST_UNITS}", f"--units {LEAST_UNITS}")
+    manifest = find_manifest(model)
+    flags = {
+        "layout": layout,
+        "high_watermark": high_watermark,
+        "low_watermark": low_watermark,
+        "threads": threads,
+        "unit_tokens": manifest.unit_tokens(1.0),
+    }
+    chosen = engine_options(manifest, flags)
+    status = StatusLine(sys.stderr)
+    files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
+    fit = frame_fit(manifest, None)
+    row = run(files, manifest.prompt, chosen, fit, source, units, lambda done: status.show(f"unit {done} of {units}"))
+    status.clear()
+    _show(row, json_lines)
+
+
+@app.command()
+def startup(
+    repeat: Annotated[int, typer.Option("--repeat", help="Runs of each.", min=1, metavar="N")] = 15,
+    json_lines: Json = False,
+) -> None:
+    """Time `omnitide --help` beside a bare Typer app with three commands."""
+    from omnitide_cli.bench.startup import startup as run
+
+    _show(run(repeat), json_lines)
+
+
+def _show(row: Any, json_lines: bool) -> None:
+    fields = asdict(row)
+    if json_lines:
+        print(json.dumps(fields))
+        return
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        if name != "type":
+            print(f"{name:<{width}}  {value:.4g}" if isinstance(value, float) else f"{name:<{width}}  {value}")

@@ -1,0 +1,26 @@
+"""From a manifest and the flags to what runtime and media are opened with. Imported when a command runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from omnitide_cli.catalog.manifest import Manifest
+from omnitide_cli.media import FrameFit
+from omnitide_cli.runtime.options import EngineOptions, check_watermarks
+
+
+def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
+    """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
+    layers = asdict(manifest.defaults), wanted
+    chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
+    check_watermarks(chosen)
+    return chosen
+
+
+def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
+    """How a model wants its frames, under a lower cap if one is given."""
+    frames = manifest.frames.capped(image_tokens)
+    if frames.mode == "square":
+        return FrameFit.square(frames.size)
+    return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
