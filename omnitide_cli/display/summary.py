@@ -47,8 +47,12 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
 
 
 def summary_lines(session: SessionStarted | None, summary: Summary, width: int | None) -> list[str]:
-    """The same as lines of a table, wrapped to `width` columns; None is a pipe, where nothing is wrapped."""
-    rows = summary_rows(session, summary)
+    """The same as lines of a table."""
+    return table_lines(summary_rows(session, summary), width)
+
+
+def table_lines(rows: list[tuple[str, str]], width: int | None) -> list[str]:
+    """Labels and texts, wrapped to `width` columns; None is a pipe, where nothing is wrapped."""
     label_width = max(len(label) for label, _ in rows) + GAP
     text_width = max(width - label_width, NARROWEST) if width else None
     lines = []

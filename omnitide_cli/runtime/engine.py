@@ -84,7 +84,7 @@ class Engine:
         model = Model(files, options, progress)
         try:
             template = Template.of(prompt, model)
-            check_low_watermark(options, template)
+            check_low_watermark(options, len(template.system))
             model.open_context(options, choose_ctx(options, model))
             return cls(model, _attach(model, options), template, files.name, options)
         except BaseException:

@@ -6,7 +6,6 @@ from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.memory import available_bytes
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.template import Template
 
 PAGE_SIZE = 64
 SUBBLOCK_SIZE = 32
@@ -15,14 +14,19 @@ QUESTION_TOKENS = 128  # room for a question, where the cache's size is ours to 
 FULL_CTX = 32768  # the most that `full` takes unasked
 
 
-def check_low_watermark(options: EngineOptions, template: Template) -> None:
+def check_low_watermark(options: EngineOptions, system_tokens: int) -> None:
     """Raise UsageError when system prompt and one unit don't fit below the low watermark."""
-    least = len(template.system) + options.unit_tokens
+    least = system_tokens + options.unit_tokens
     if options.policy != "full" and options.low_watermark < least:
         raise UsageError(
             f"the low watermark ({options.low_watermark}) is below the system prompt and one unit ({least} tokens)",
             "raise --low-watermark, or shorten --system or lower --image-tokens",
         )
+
+
+def whole_pages(cells: int, page_size: int = PAGE_SIZE) -> int:
+    """Cells of a cache that must hold `cells`, slack included."""
+    return (-(-cells // page_size) + SLACK_PAGES) * page_size
 
 
 def choose_ctx(options: EngineOptions, model: Model) -> int:
@@ -35,4 +39,4 @@ def choose_ctx(options: EngineOptions, model: Model) -> int:
             cells = min(cells, available // 2 // model.bytes_per_cell(options.cache_type))
         return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE)
     largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
-    return (-(-largest // PAGE_SIZE) + SLACK_PAGES) * PAGE_SIZE
+    return whole_pages(largest)

@@ -1,4 +1,4 @@
-"""What a native history is set up with and what can be seen of it, with a model (session.py) and without (history.py)."""
+"""What a native history is set up with and what is seen of it, with a model (session.py) and without (history.py)."""
 
 from __future__ import annotations
 
