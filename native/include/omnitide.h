@@ -178,6 +178,8 @@ typedef struct ot_maintenance {
 
 // Retention and relocation when the history is above the high watermark, or above `limit` tokens if limit > 0 and lower.
 int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out);
+// The oldest round, not told yet, that a unit or an answer needed for its room; retained = 0 when there is none.
+int ot_session_take_forced(ot_session * s, ot_maintenance * out);
 
 // --- looking inside --------------------------------------------------------------------------------------------------
 

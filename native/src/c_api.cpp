@@ -170,13 +170,22 @@ int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t 
 
 // --- maintenance -----------------------------------------------------------------------------------------------------
 
+static ot_maintenance report(const Session & session, const Maintained & done) {
+    ot_maintenance out = to_c(done.upkeep);
+    out.plan_ms = done.plan_ms;
+    out.bytes = done.upkeep.rows.size() * (session.cache() ? session.cache()->bytes_per_cell() : 0);
+    out.migrate_ms = done.migrate_ms;
+    return out;
+}
+
 int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out) {
+    return guarded([&] { *out = report(s->session, s->session.maintain(limit)); });
+}
+
+int ot_session_take_forced(ot_session * s, ot_maintenance * out) {
     return guarded([&] {
-        const Maintained done = s->session.maintain(limit);
-        *out = to_c(done.upkeep);
-        out->plan_ms = done.plan_ms;
-        out->bytes = done.upkeep.rows.size() * (s->session.cache() ? s->session.cache()->bytes_per_cell() : 0);
-        out->migrate_ms = done.migrate_ms;
+        const std::optional<Maintained> done = s->session.take_forced();
+        *out = done ? report(s->session, *done) : ot_maintenance{};
     });
 }
 

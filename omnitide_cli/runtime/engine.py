@@ -288,11 +288,11 @@ class Engine:
 
     def _maintain(self, unit: int) -> tuple[list[Event], float]:
         began = time.perf_counter()
-        done = self._session.maintain()
         events: list[Event] = []
-        if done.retained:
-            events = [retention(unit, done), migration(unit, done)]
-            self._totals.add_maintenance(done)
+        for done in (*self._session.take_forced(), self._session.maintain()):
+            if done.retained:
+                events += [retention(unit, done), migration(unit, done)]
+                self._totals.add_maintenance(done)
         elapsed = time.perf_counter() - began
         self._totals.maintain_s += elapsed
         return events, elapsed * 1000

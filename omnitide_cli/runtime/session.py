@@ -5,7 +5,7 @@ A session belongs to one thread; only `interrupt` may be called from another. Se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,9 +85,7 @@ class Session(HistoryView):
         check(lib.ot_unit_audio(self._handle, *_sound(pcm), *_sound(left), *_sound(right), count))
         return count[0]
 
-    def add_rows(
-        self, role: str, rows: Floats, *, width: int = 0, first: int = 0, continues: bool = False
-    ) -> None:
+    def add_rows(self, role: str, rows: Floats, *, width: int = 0, first: int = 0, continues: bool = False) -> None:
         """Add embeddings [n, n_embd] as they are; `width` > 0: raster tokens from `first` on, maybe a later piece."""
         data = np.ascontiguousarray(rows, dtype=np.float32)
         pointer = ffi.cast("const float *", ffi.from_buffer(data)) if data.size else ffi.NULL
@@ -118,6 +116,17 @@ class Session(HistoryView):
     def generate_end(self, closing: Sequence[int]) -> None:
         """Close the answer with the template's tokens."""
         check(lib.ot_generate_end(self._handle, list(closing), len(closing), ffi.NULL))
+
+    # --- maintenance
+
+    def take_forced(self) -> Iterator[Any]:
+        """Rounds (`ot_maintenance`) that units and answers needed for their room, each told once."""
+        while True:
+            out = ffi.new("ot_maintenance *")
+            check(lib.ot_session_take_forced(self._session, out))
+            if not out.retained:
+                return
+            yield out
 
     # --- looking inside
 

@@ -105,6 +105,7 @@ def test_a_high_watermark_just_below_the_cache(example: Path) -> None:
     )
     assert len(of_type(events, "answer")) == 12
     assert events[-1]["peak_history_tokens"] <= 512
+    assert events[-1]["retentions"] == len(of_type(events, "retention")) > 0
 
 
 def test_full_ends_with_a_clear_error_when_the_cache_is_full(example: Path) -> None:

@@ -164,7 +164,9 @@ Ingested Session::commit(bool want_logits) {
 
 void Session::make_room(uint32_t n) {
     if (history_.free_cells() >= n) return;
-    if (n < n_cells() && history_.settings().pick.policy != Policy::Full) maintain(n_cells() - n);
+    if (n < n_cells() && history_.settings().pick.policy != Policy::Full) {
+        if (Maintained done = maintain(n_cells() - n); done.upkeep.retention.triggered) forced_.push_back(std::move(done));
+    }
     if (history_.free_cells() < n) {
         throw Failure{OT_ERR_NO_ROOM, "the cache is full: " + std::to_string(n) + " tokens need room, " + std::to_string(history_.free_cells()) +
                                           " of " + std::to_string(n_cells()) + " cells are free"};
@@ -285,9 +287,15 @@ Generated Session::generate_next() {
 uint64_t Session::generate_end(const int32_t * closing, size_t n) {
     require_usable();
     if (!answer_) throw Failure{OT_ERR_ARGUMENT, "no answer is being generated"};
+    // Whatever happens to its closing tokens, the answer is over.
+    struct Over {
+        Session & session;
+        ~Over() {
+            session.answer_.reset();
+            session.logits_ready_ = false;
+        }
+    } over{*this};
     if (n > 0) append_tokens(Role::Boundary, {closing, closing + n}, false);
-    answer_.reset();
-    logits_ready_ = false;
     return history_.ledger().units().empty() ? 0 : history_.ledger().units().back().id;
 }
 
@@ -334,6 +342,13 @@ Maintained Session::maintain(uint32_t limit) {
     }
     done.migrate_ms = migrating.ms();
     return done;
+}
+
+std::optional<Maintained> Session::take_forced() {
+    if (forced_.empty()) return std::nullopt;
+    std::optional<Maintained> oldest{std::move(forced_.front())};
+    forced_.pop_front();
+    return oldest;
 }
 
 // --- looking inside --------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <llama.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,8 @@ public:
 
     // --- maintenance
     Maintained maintain(uint32_t limit);
+    // Rounds that a unit or an answer needed for its room, oldest first, each told once.
+    std::optional<Maintained> take_forced();
 
     // --- looking inside
     const History & history() const { return history_; }
@@ -114,6 +117,7 @@ private:
     Encoder encoder_;
     TokenRows token_rows_;
     std::optional<Draft> draft_;
+    std::deque<Maintained> forced_;
 
     struct FreeSampler {
         void operator()(llama_sampler * sampler) const { llama_sampler_free(sampler); }
