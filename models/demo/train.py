@@ -29,7 +29,7 @@ from models.demo.stream import Batch, Layout, random_batch
 log = logging.getLogger("train")
 
 HELD_OUT = 7_000_000
-KEEP_EVERY = 250
+KEEP_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)
