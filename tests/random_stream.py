@@ -40,7 +40,7 @@ class Running:
         model = Model(ModelFiles("test", path, None), options)
         model.open_context(options, n_ctx)
         try:
-            return cls(model, Session(model.context_address, 0, options, threads=2))
+            return cls(model, Session(model.context_address, 0, options, threads=2, position_limit=model.n_ctx_train))
         except BaseException:
             model.close()
             raise

@@ -98,6 +98,7 @@ typedef struct ot_session_params {
     int32_t stock_memory;   // 1: leave llama.cpp's memory as it is (policy full only)
     float temperature;      // 0: greedy
     uint32_t seed;
+    uint32_t position_limit;  // positions the model was trained for (sparse positions close up before it); 0: no limit
     ot_cost_model cost;
 } ot_session_params;
 

@@ -52,6 +52,7 @@ HistorySettings history_settings(const ot_session_params & p) {
     s.cost = cost_from(p.cost, p.threads);
     s.geometry = {p.page_size, p.subblock_size, p.span_align};
     s.compact_positions = p.positions == OT_POSITIONS_COMPACT;
+    s.position_limit = static_cast<Position>(p.position_limit);
     return s;
 }
 

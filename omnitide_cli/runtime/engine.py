@@ -314,6 +314,7 @@ def _attach(model: Model, options: EngineOptions) -> Session:
             model.mtmd_address,
             options,
             threads=model.threads,
+            position_limit=model.n_ctx_train,
             stock_memory=stock_memory,
             page_size=PAGE_SIZE,
             subblock_size=SUBBLOCK_SIZE,

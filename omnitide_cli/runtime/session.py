@@ -33,12 +33,14 @@ class Session(HistoryView):
         *,
         threads: int,
         stock_memory: bool = False,
+        position_limit: int = 0,
         page_size: int = 64,
         subblock_size: int = 32,
     ) -> None:
         """Raises ModelError when the context's memory can't be taken over."""
         params = session_params(options, page_size=page_size, subblock_size=subblock_size)
         params.threads = threads
+        params.position_limit = position_limit
         params.stock_memory = stock_memory
         params.temperature = options.temperature
         params.seed = options.seed & 0xFFFFFFFF
@@ -123,7 +125,7 @@ class Session(HistoryView):
         """Rounds (`ot_maintenance`) that units and answers needed for their room, each told once."""
         while True:
             out = ffi.new("ot_maintenance *")
-            check(lib.ot_session_take_forced(self._session, out))
+            check(self._call("take_forced", out))
             if not out.retained:
                 return
             yield out

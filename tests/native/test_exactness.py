@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from random_stream import Running, Stream
+from tiny_models import write_attention_model
 
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.session import LAYOUTS
@@ -116,3 +117,23 @@ def test_sparse_positions_leave_keys_alone(models: dict[str, Path]) -> None:
     assert running.session.snapshot().max_rotations == 0
     running.session.check()
     running.close()
+
+
+def test_sparse_positions_close_up_once_before_the_window_ends(tmp_path: Path) -> None:
+    window = 2048
+    path = write_attention_model(tmp_path / "short.gguf", "qwen2vl", context=window)
+    running = Running.open(path, EngineOptions(**HISTORY, positions="sparse"), N_CTX)
+    stream = Stream(running, seed=2)
+    stream.system()
+    farthest, rotations = 0, []
+    for _ in range(140):
+        stream.media()
+        running.session.maintain()
+        running.session.check()
+        now = running.session.snapshot()
+        farthest = max(farthest, now.next_position)
+        rotations.append(now.max_rotations)
+    running.close()
+    assert window / 2 < farthest < window
+    assert rotations[0] == 0
+    assert max(rotations) == 1, "what is kept across a closing up is rotated once, and rarely kept across two"

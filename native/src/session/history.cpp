@@ -51,6 +51,12 @@ void History::add_span(Role role, std::vector<Cell> cells) {
     ledger_.add_span(role, std::move(cells));
 }
 
+// Until the next round the history grows by less than the cache; half the window is left to models whose window is small.
+bool History::must_close_gaps() const {
+    const Position limit = settings_.position_limit;
+    return limit > 0 && ledger_.next_position() > limit - std::min(static_cast<Position>(layout_.size()), limit / 2);
+}
+
 void History::occupy(const std::vector<Cell> & cells, CellClass cls) {
     for (const Cell cell : cells) layout_.set(cell, cls);
 }
@@ -83,7 +89,7 @@ Upkeep History::maintain(uint32_t limit) {
     upkeep.retention = plan_retention(ledger_, pick);
     if (!upkeep.retention.triggered) return upkeep;
 
-    CutResult cut = ledger_.cut(upkeep.retention.cuts, settings_.compact_positions);
+    CutResult cut = ledger_.cut(upkeep.retention.cuts, settings_.compact_positions || must_close_gaps());
     upkeep.freed = std::move(cut.freed);
     if (!upkeep.freed.empty()) head_ = std::min(head_, upkeep.freed.front());  // as llama.cpp's own deletion does
 

@@ -18,6 +18,7 @@ struct HistorySettings {
     CostModel cost;  // for auto
     Geometry geometry;
     bool compact_positions = true;
+    Position position_limit = 0;  // of the model; sparse positions that come near it are closed up once. 0: none
 };
 
 // A survivor that changes its place or its position.
@@ -58,6 +59,7 @@ public:
     Upkeep maintain(uint32_t limit);
 
 private:
+    bool must_close_gaps() const;
     void occupy(const std::vector<Cell> & cells, CellClass cls);
     MigrationPlan plan_migration(const std::vector<Shift> & shifts) const;
 
