@@ -117,8 +117,9 @@ def test_the_map_shows_every_page_at_every_width(width: int, page_size: int) -> 
 
 def test_the_map_has_colours_where_they_are_wanted() -> None:
     state = simulate(EngineOptions(), Stream(5, 256, 25)).state
-    for colours, expected in (("standard", True), (None, False)):
-        console = Console(color_system=colours, force_terminal=True, width=80, record=False)
+    colourful = Console(color_system="standard", force_terminal=True, width=80)
+    plain = Console(color_system=None, force_terminal=True, width=80)
+    for console in (colourful, plain):
         with console.capture() as capture:
             console.print(map_lines(state, 80)[0])
-        assert ("\x1b[" in capture.get()) == expected
+        assert ("\x1b[" in capture.get()) == (console is colourful)
