@@ -20,14 +20,16 @@ class Packing {
 public:
     explicit Packing(const Layout & layout)
         : layout_(layout), page_size_(layout.geometry().page_size), origin_(layout.size()), pages_(layout.n_pages()) {
-        for (Cell cell = 0; cell < layout.size(); ++cell) {
-            const CellClass cls = layout.at(cell);
-            origin_[cell] = cls == CellClass::Free ? kNoCell : cell;
-            Page & page = pages_[cell / page_size_];
-            page.size += 1;
-            page.used += cls != CellClass::Free;
-            page.selected += cls == CellClass::Selected;
-            page.must = page.must || cls == CellClass::Must;
+        for (uint32_t i = 0; i < pages_.size(); ++i) {
+            Page & page = pages_[i];
+            page.size = std::min(page_size_, layout.size() - i * page_size_);
+            for (Cell cell = i * page_size_; cell < i * page_size_ + page.size; ++cell) {
+                const CellClass cls = layout.at(cell);
+                origin_[cell] = cls == CellClass::Free ? kNoCell : cell;
+                page.used += cls != CellClass::Free;
+                page.selected += cls == CellClass::Selected;
+                page.must = page.must || cls == CellClass::Must;
+            }
         }
     }
 
@@ -37,13 +39,14 @@ public:
     void pack_selected() {
         const std::vector<Page> at_first = pages_;
         const auto takes = [&](Cell cell) {  // no move changes that
+            if (origin_[cell] != kNoCell) return false;
             const Page & page = at_first[cell / page_size_];
-            return origin_[cell] == kNoCell && page.used == page.selected;
+            return page.used == page.selected;
         };
         Cell hole = 0;
         for (Cell cell = 0; cell < layout_.size(); ++cell) {
-            const Page & page = at_first[cell / page_size_];
-            if (layout_.at(cell) != CellClass::Selected || page.selected == page.size) continue;
+            if (layout_.at(cell) != CellClass::Selected) continue;
+            if (const Page & page = at_first[cell / page_size_]; page.selected == page.size) continue;
             while (hole < cell && !takes(hole)) hole += 1;
             if (hole < cell) move(cell, hole);
         }

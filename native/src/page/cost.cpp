@@ -18,8 +18,12 @@ Counts count(const Layout & layout, uint32_t span, uint32_t threads) {
     const uint32_t slice = std::max(1u, (span + slices - 1) / slices);
     uint32_t tiles_seen = 0;  // the last active tile + 1
     uint32_t in_slice = 0;
+    Cell next_slice = slice;
     for (Cell cell = 0; cell < span; ++cell) {
-        if (cell % slice == 0) in_slice = 0;
+        if (cell == next_slice) {
+            in_slice = 0;
+            next_slice += slice;
+        }
         if (layout.at(cell) == CellClass::Free) continue;
         counts.busiest = std::max(counts.busiest, ++in_slice);
         const uint32_t tile = cell / kTile + 1;
@@ -44,10 +48,10 @@ Work expected_work(const Ledger & ledger, uint32_t tokens) {
 }
 
 double attention_us(const CostModel & cost, const Layout & layout, const Work & work) {
-    const LayoutStats stats = layout.stats();
-    if (cost.kernel == Kernel::Span) return work.total() * cost.span_cell_us * stats.physical_span;
-    const Counts counts = count(layout, stats.physical_span, cost.threads);
-    const double a_cell = cost.cell_us * stats.useful_cells;
+    const uint32_t span = physical_span(layout.end(), layout.size(), layout.geometry());
+    if (cost.kernel == Kernel::Span) return work.total() * cost.span_cell_us * span;
+    const Counts counts = count(layout, span, cost.threads);
+    const double a_cell = cost.cell_us * layout.used();
     const double large = cost.kernel == Kernel::Tiled ? cost.tile_us * counts.tiles : a_cell;
     return work.large * large + work.small * a_cell + work.decoded * cost.slice_cell_us * counts.busiest;
 }

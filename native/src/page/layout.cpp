@@ -30,6 +30,12 @@ void Layout::set(Cell cell, CellClass cls) {
 
 uint32_t Layout::n_pages() const { return divide_up(size(), geometry_.page_size); }
 
+uint32_t Layout::end() const {
+    uint32_t end = size();
+    while (end > 0 && classes_[end - 1] == CellClass::Free) --end;
+    return end;
+}
+
 PageClass Layout::page_class(uint32_t page) const {
     const Cell begin = page * geometry_.page_size;
     const Cell end = std::min(begin + geometry_.page_size, size());
@@ -47,20 +53,23 @@ PageClass Layout::page_class(uint32_t page) const {
 LayoutStats Layout::stats() const {
     LayoutStats stats;
     stats.useful_cells = used_;
-    uint32_t end = 0;            // highest used cell + 1, so far
-    uint32_t pages_seen = 0;     // the last active page + 1
-    uint32_t subblocks_seen = 0;
-    for (Cell cell = 0; cell < size(); ++cell) {
-        if (classes_[cell] == CellClass::Free) continue;
-        stats.holes += cell - end;
-        stats.largest_hole = std::max(stats.largest_hole, cell - end);
-        end = cell + 1;
-        const uint32_t page = cell / geometry_.page_size + 1;
-        const uint32_t subblock = cell / geometry_.subblock_size + 1;
+    uint32_t end = 0;         // highest used cell + 1, so far
+    uint32_t pages_seen = 0;  // the last active page + 1
+    for (Cell begin = 0; begin < size(); begin += geometry_.subblock_size) {
+        bool active = false;
+        const Cell behind = std::min(begin + geometry_.subblock_size, size());
+        for (Cell cell = begin; cell < behind; ++cell) {
+            if (classes_[cell] == CellClass::Free) continue;
+            stats.holes += cell - end;
+            stats.largest_hole = std::max(stats.largest_hole, cell - end);
+            end = cell + 1;
+            active = true;
+        }
+        if (!active) continue;
+        stats.active_subblocks += 1;
+        const uint32_t page = begin / geometry_.page_size + 1;
         stats.active_pages += page != pages_seen;
-        stats.active_subblocks += subblock != subblocks_seen;
         pages_seen = page;
-        subblocks_seen = subblock;
     }
     stats.page_span = page_span(end, geometry_);
     stats.physical_span = physical_span(end, size(), geometry_);

@@ -47,6 +47,7 @@ public:
     uint32_t size() const { return static_cast<uint32_t>(classes_.size()); }
     CellClass at(Cell cell) const { return classes_[cell]; }
     uint32_t used() const { return used_; }
+    uint32_t end() const;  // highest used cell + 1
     void set(Cell cell, CellClass cls);
 
     PageClass page_class(uint32_t page) const;

@@ -3,28 +3,24 @@
 #include "page/auto.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 namespace ot {
 namespace {
 
 // One row a survivor: a shifted one that also moves must not be two.
-std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector<Move> & moves) {
-    std::unordered_map<Cell, size_t> index;
+std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector<Move> & moves, uint32_t n_cells) {
+    std::vector<Cell> target(n_cells, kNoCell);
+    for (const Move & move : moves) target[move.src] = move.dst;
     std::vector<Relocated> rows;
     rows.reserve(shifts.size() + moves.size());
-    index.reserve(shifts.size());
     for (const Shift & shift : shifts) {
-        index.emplace(shift.cell, rows.size());
-        rows.push_back({shift.cell, shift.cell, shift.delta});
+        Cell & dst = target[shift.cell];
+        rows.push_back({shift.cell, dst == kNoCell ? shift.cell : dst, shift.delta});
+        dst = kNoCell;
     }
     for (const Move & move : moves) {
-        if (const auto found = index.find(move.src); found != index.end()) {
-            rows[found->second].dst = move.dst;
-        } else {
-            rows.push_back({move.src, move.dst, 0});
-        }
+        if (target[move.src] != kNoCell) rows.push_back({move.src, move.dst, 0});
     }
     return rows;
 }
@@ -98,7 +94,7 @@ Upkeep History::maintain(uint32_t limit) {
     if (settings_.page.planner == Planner::Auto) {
         placement_ = upkeep.migration.planner == Planner::ClassPacking ? Placement::Class : Placement::Span;
     }
-    upkeep.rows = fuse(cut.shifts, upkeep.migration.moves);
+    upkeep.rows = fuse(cut.shifts, upkeep.migration.moves, layout_.size());
     upkeep.rows_moved = static_cast<uint32_t>(upkeep.migration.moves.size());
     upkeep.rows_shifted = static_cast<uint32_t>(cut.shifts.size());
     if (!upkeep.migration.moves.empty()) {
