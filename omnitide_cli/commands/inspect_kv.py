@@ -29,7 +29,7 @@ def _option(flag: str, text: str, **more: Any) -> Any:
 
 def inspect_kv(
     session: Annotated[
-        str | None, typer.Argument(metavar="[SESSION]", help="Not yet: use --simulate.", show_default=False)
+        str | None, typer.Argument(metavar="SESSION", help="Not yet: use --simulate.", show_default=False)
     ] = None,
     units: Annotated[
         int | None,
