@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -117,12 +118,14 @@ class Engine:
     # --- the stream
 
     def start(self, source: str) -> SessionStarted:
-        """Prefill the system prompt. Call once, before the first unit."""
+        """Prefill the system prompt. Call once, before the first unit. Interrupted, it leaves no token."""
         system = self._template.system
         if system:
-            self._session.begin("system")
-            self._session.add_tokens("system", system)
-            self._session.commit()
+            with suppress(Interrupted):
+                self._session.begin("system")
+                self._session.add_tokens("system", system)
+                self._session.commit()
+            self._rearm()
         now = self._see()
         options = self._options
         return SessionStarted(
@@ -148,7 +151,7 @@ class Engine:
         try:
             notices, tokens, encode_ms, prefill_ms = self._prefill(unit)
         except Interrupted:
-            self._session.interrupt(False)
+            self._rearm()
             return []
         self._see()
         maintenance, maintain_ms = self._maintain(unit.index)
@@ -172,6 +175,7 @@ class Engine:
             maintain_ms=maintain_ms,
         )
         totals.loop_s += time.perf_counter() - began
+        self._rearm()
         return [*notices, ingested, *maintenance]
 
     def _prefill(self, unit: StreamUnit) -> tuple[list[Event], TokenCounts, float, float]:
@@ -228,7 +232,7 @@ class Engine:
         tokens = self._model.tokenize(question, special=False)
         spoken: list[str] = []
         count, first, stop = 0, 0.0, "interrupted"
-        try:
+        with suppress(Interrupted):
             if not self._interrupted:
                 session.begin("question", at, at)
                 session.add_tokens("text", tokens)
@@ -254,10 +258,7 @@ class Engine:
                             break
                 finally:
                     session.generate_end(template.response_suffix)
-        except Interrupted:
-            session.interrupt(False)
-        self._interrupted = False
-        self._session.interrupt(False)
+        self._rearm()
         ended = time.perf_counter()
         totals = self._totals
         totals.answers += 1
@@ -283,6 +284,11 @@ class Engine:
         """Stop the answer in hand after its token, or take back the unit in hand. Signal-safe, any thread."""
         self._interrupted = True
         self._session.interrupt()
+
+    def _rearm(self) -> None:
+        """What was in hand is over: an interruption must not reach what comes next."""
+        self._interrupted = False
+        self._session.interrupt(False)
 
     # --- maintenance and sums
 
