@@ -147,7 +147,8 @@ Ctx = Annotated[
     option("--ctx", MACHINE, "Cells of the cache.", min=1, metavar="CELLS", show_default="what is needed"),
 ]
 Threads = Annotated[
-    int | None, option("--threads", MACHINE, "Threads to compute with.", min=1, metavar="N", show_default="all cores")
+    int | None,
+    option("--threads", MACHINE, "Threads to compute with.", min=1, max=512, metavar="N", show_default="all cores"),
 ]
 GpuLayers = Annotated[
     int | None,

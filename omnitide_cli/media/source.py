@@ -46,7 +46,7 @@ def open_source(
         raise UsageError(
             f"a unit of {unit_seconds} s is too short", f"Take at least {SHORTEST_UNIT_S} s, one audio token."
         )
-    if start < 0 or (duration is not None and duration <= 0) or loops < 1:
+    if not 0 <= start < math.inf or (duration is not None and not duration > 0) or loops < 1:
         raise UsageError(
             f"start {start}, duration {duration}, loops {loops} make no part of {path}",
             "start must be 0 or more, duration more than 0, loops 1 or more.",

@@ -26,6 +26,11 @@ FLASH_ATTENTION = {
 GGUF_MAGIC = b"GGUF"
 
 
+def usable_cores() -> int:
+    """Processors that this process may run on: a container or taskset may leave it fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @cache
 def start_llama() -> None:
     """Start llama.cpp in this process, its log kept out of the terminal."""
@@ -47,7 +52,8 @@ class Model:
         self._model: Any = None
         self._context: Any = None
         self._mtmd: Any = None
-        self.threads = options.threads or os.cpu_count() or 1
+        self.threads = options.threads or usable_cores()
+        self.caches_on_gpu = options.gpu_layers != 0 and bool(llama.llama_supports_gpu_offload())
         try:
             self._load_model(files.model, options, progress)
             if files.mmproj is not None:
@@ -118,11 +124,6 @@ class Model:
     def mtmd_address(self) -> int:
         """Address of the `struct mtmd_context`, 0 when the model knows text alone."""
         return (ctypes.cast(self._mtmd, ctypes.c_void_p).value or 0) if self._mtmd else 0
-
-    @property
-    def n_ctx(self) -> int:
-        """Cells of the KV cache."""
-        return llama.llama_n_ctx(self._context)
 
     @property
     def n_ctx_train(self) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from omnitide_cli.errors import UsageError
 
 DEFAULT_MAX_ANSWER_TOKENS = 128
+MOST_TOKENS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,24 @@ class EngineOptions:
     seed: int = 0
 
 
+COUNTS = (
+    "high_watermark",
+    "low_watermark",
+    "recent_units",
+    "image_sinks",
+    "audio_sinks",
+    "text_budget",
+    "max_answer_tokens",
+    "ctx",
+)
+
+
 def check_watermarks(options: EngineOptions) -> None:
-    """Raise UsageError unless 0 < low < high, and high fits --ctx."""
+    """Raise UsageError unless 0 < low < high, high fits --ctx, and every count is from 0 to MOST_TOKENS."""
+    for name in COUNTS:
+        count = getattr(options, name)
+        if count is not None and not 0 <= count <= MOST_TOKENS:
+            raise UsageError(f"--{name.replace('_', '-')} {count}: not from 0 to {MOST_TOKENS}", "choose another")
     low, high = options.low_watermark, options.high_watermark
     if not 0 < low < high:
         raise UsageError(

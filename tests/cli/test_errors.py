@@ -61,6 +61,10 @@ def test_a_folder_is_no_source(omnitide: Omnitide, tmp_path: Path) -> None:
         (["watch", "CLIP", "--transcript", "no/folder.srt"], ["no/folder.srt", "No such file"]),
         (["watch", "CLIP", "--no-video", "--no-audio"], ["neither picture nor sound"]),
         (["watch", "CLIP", "--duration", "-1"], ["duration"]),
+        (["watch", "CLIP", "--duration", "nan"], ["duration"]),
+        (["watch", "CLIP", "--start", "inf"], ["start"]),
+        (["watch", "CLIP", "--high-watermark", "5000000000"], ["--high-watermark 5000000000"]),
+        (["watch", "CLIP", "--threads", "100000"], ["--threads"]),
         (["watch", "CLIP", "--start", "99"], ["before the start"]),
     ],
 )
