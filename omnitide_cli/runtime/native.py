@@ -34,8 +34,11 @@ def _check_package() -> None:
 
 _check_package()
 
-import llama_cpp.llama_cpp as llama  # noqa: E402
-import llama_cpp.mtmd_cpp as mtmd  # noqa: E402
+try:
+    import llama_cpp.llama_cpp as llama
+    import llama_cpp.mtmd_cpp as mtmd
+except (ImportError, OSError, RuntimeError) as error:  # RuntimeError: its libraries don't load
+    raise ModelError(f"llama-cpp-python can't be loaded: {error}", _REINSTALL) from error
 
 try:
     from omnitide_cli._omnitide import ffi, lib

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.runtime.native import check, ffi, lib, text
+from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.view import LAYOUT_NAMES, LAYOUTS, ROLES, UNIT_KINDS, HistoryView, Span, Unit, session_params
 
-__all__ = ["LAYOUTS", "LAYOUT_NAMES", "Session", "Span", "Unit", "last_error", "log_mel"]
+__all__ = ["LAYOUTS", "LAYOUT_NAMES", "Session", "Span", "Unit", "log_mel"]
 
 Floats = NDArray[np.float32]
 
@@ -176,11 +176,6 @@ def log_mel(pcm: Floats, left: Floats | None = None, right: Floats | None = None
     sounds = (*_sound(pcm), *_sound(left), *_sound(right))
     check(lib.ot_mel(*sounds, n_mel, ffi.from_buffer("float[]", out), out.size, frames))
     return out
-
-
-def last_error() -> str:
-    """Text of the last failure in this thread."""
-    return text(lib.ot_last_error())
 
 
 def _picture_size(rgb: NDArray[np.uint8]) -> tuple[int, int]:

@@ -36,6 +36,22 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         native._check_package()
 
 
+def test_libraries_that_do_not_load_are_an_unusable_model_runtime() -> None:
+    """llama_cpp raises RuntimeError or FileNotFoundError when its shared libraries are broken or gone."""
+    broken = (
+        "import sys; sys.modules['llama_cpp'] = type(sys)('llama_cpp'); sys.modules['llama_cpp'].__path__ = []\n"
+        "import importlib.abc\n"
+        "class Broken(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name.startswith('llama_cpp.'): raise RuntimeError('Failed to load shared library')\n"
+        "sys.meta_path.insert(0, Broken())\n"
+        "from omnitide_cli.app import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", broken, "--version"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "llama-cpp-python can't be loaded: Failed to load shared library" in done.stdout
+
+
 def test_a_foreign_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "versions", lambda: {"ggml": ("0.9.4", "0.25.3")})
     with pytest.raises(ModelError, match=r"ggml 0\.9\.4 is loaded .* 0\.25\.3"):
