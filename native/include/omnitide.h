@@ -33,7 +33,7 @@ enum ot_status {
     OT_ERR_DECODE = 4,       // llama.cpp failed: the unit was taken back, the session is usable
     OT_ERR_ENCODE = 5,       // an encoder failed: the unit was taken back
     OT_ERR_INTERRUPTED = 6,  // ot_session_interrupt: the unit was taken back
-    OT_ERR_BROKEN = 7        // a relocation failed midway: the session must be restored or thrown away
+    OT_ERR_BROKEN = 7        // a failure left ledger and cache apart: the session must be restored or thrown away
 };
 
 enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
@@ -143,9 +143,9 @@ void ot_unit_abandon(ot_session * s);
 // --- answers ---------------------------------------------------------------------------------------------------------
 
 typedef struct ot_generated {
-    int32_t token;  // -1 when the answer ended
-    int32_t end;    // 1: the model ended it
-    char piece[64]; // bytes of the token (not terminated, may be part of a character)
+    int32_t token;    // -1 when the answer ended
+    int32_t end;      // 1: the model ended it
+    char piece[256];  // bytes of the token (not terminated, may be part of a character)
     int32_t piece_len;
 } ot_generated;
 

@@ -73,6 +73,7 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
 
 Embedding Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height) {
     if (!vision_) throw EncodeError{"the model has no vision encoder"};
+    if (!rgb || width == 0 || height == 0) throw EncodeError{"the image is empty"};  // libmtmd aborts at it
     const std::unique_ptr<mtmd_bitmap, FreeBitmap> bitmap{mtmd_bitmap_init(width, height, rgb)};
     const std::unique_ptr<mtmd_input_chunks, FreeChunks> chunks{mtmd_input_chunks_init()};
     const mtmd_input_text text{mtmd_get_marker(mtmd_), std::char_traits<char>::length(mtmd_get_marker(mtmd_)), false, true};

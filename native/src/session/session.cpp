@@ -87,7 +87,7 @@ bool Session::abort_callback(void * session) {
 }
 
 void Session::require_usable() const {
-    if (broken_) throw Failure{OT_ERR_BROKEN, "a relocation failed earlier; the session must be restored or thrown away"};
+    if (broken_) throw Failure{OT_ERR_BROKEN, "an earlier failure left ledger and cache apart; the session must be restored or thrown away"};
 }
 
 // --- units -----------------------------------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ void Session::take_back(const std::vector<Cell> & cells, Position from) {
     if (cache_) {
         cache_->place_next({});
         cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
-    } else {
-        llama_memory_seq_rm(llama_get_memory(&context_), 0, from, -1);
+    } else if (!llama_memory_seq_rm(llama_get_memory(&context_), 0, from, -1)) {
+        broken_ = true;  // recurrent state can't go back by a few tokens
     }
 }
 
@@ -278,7 +278,7 @@ Generated Session::generate_next() {
     append_tokens(Role::Response, {token}, true);
     out.token = token;
     if (llama_vocab_type(&vocab_) == LLAMA_VOCAB_TYPE_NONE) return out;  // which llama.cpp aborts at
-    char piece[64];
+    char piece[sizeof(ot_generated::piece)];
     const int32_t length = llama_token_to_piece(&vocab_, token, piece, sizeof(piece), 0, false);
     if (length > 0) out.piece.assign(piece, static_cast<size_t>(length));
     return out;
@@ -323,11 +323,15 @@ void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool
 
 Maintained Session::maintain(uint32_t limit) {
     require_usable();
+    broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart
     Maintained done;
     const Stopwatch planning;
     done.upkeep = history_.maintain(limit);
     done.plan_ms = planning.ms();
-    if (!done.upkeep.retention.triggered) return done;
+    if (!done.upkeep.retention.triggered) {
+        broken_ = false;
+        return done;
+    }
 
     const Stopwatch migrating;
     if (cache_) {
@@ -335,11 +339,9 @@ Maintained Session::maintain(uint32_t limit) {
         std::vector<Row> rows;
         rows.reserve(done.upkeep.rows.size());
         for (const Relocated & row : done.upkeep.rows) rows.push_back({row.src, row.dst, row.delta});
-        if (!cache_->relocate(std::move(rows))) {
-            broken_ = true;
-            throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
-        }
+        if (!cache_->relocate(std::move(rows))) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
     }
+    broken_ = false;
     done.migrate_ms = migrating.ms();
     return done;
 }
