@@ -19,6 +19,7 @@ from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.options import PromptLayout
 
 DEFAULT_MODEL = "omnitide-demo"
+LEAST_PATCHES = 4
 
 Table = TypeVar("Table")
 
@@ -186,6 +187,8 @@ def _check_frames(frames: Frames, path: Path) -> None:
         raise _wrong(path, f"frames.mode is '{frames.mode}', not square or patches")
     if frames.max_tokens < 1 or frames.multiple < 1 or (frames.mode == "square" and frames.size < 1):
         raise _wrong(path, "frames must be larger than nothing")
+    if frames.mode == "patches" and frames.max_tokens < LEAST_PATCHES:
+        raise _wrong(path, f"a frame of patches has at least {LEAST_PATCHES} tokens, not {frames.max_tokens}")
     if frames.mode == "square" and math.isqrt(frames.max_tokens) ** 2 != frames.max_tokens:
         raise _wrong(path, f"a square frame can't have {frames.max_tokens} tokens")
 

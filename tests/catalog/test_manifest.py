@@ -82,6 +82,11 @@ def test_a_name_is_no_path(name: str) -> None:
         ("tokens_per_second = 25", "tokens_per_second = true", "audio.tokens_per_second has the wrong type: True"),
         ("size = 112\n", "size = 0\n", "frames must be larger"),
         ("max_tokens = 16\n", "max_tokens = 15\n", "can't have 15 tokens"),
+        (
+            'mode = "square"\nsize = 112\nmax_tokens = 16',
+            'mode = "patches"\nmax_tokens = 3',
+            "at least 4 tokens, not 3",
+        ),
         ('mode = "square"', 'mode = "round"', "frames.mode is 'round'"),
         ("[files.mmproj]\n", "[files.projector]\n", "unknown key files.projector"),
         (
