@@ -6,6 +6,8 @@ import os
 import time
 from typing import TextIO
 
+from omnitide_cli.display.words import printable
+
 REFRESH_S = 0.1
 
 
@@ -27,7 +29,7 @@ class StatusLine:
             return
         from rich.cells import cell_len, set_cell_size
 
-        width = columns(self._stream) - 1
+        text, width = printable(text), columns(self._stream) - 1
         self._stream.write("\r\x1b[2K" + (text if cell_len(text) <= width else set_cell_size(text, width)))
         self._stream.flush()
         self._shown = True
