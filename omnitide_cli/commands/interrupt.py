@@ -6,11 +6,12 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from omnitide_cli.commands.run import INTERRUPTED
 
@@ -20,6 +21,9 @@ NAP_S = 0.05
 
 class Interrupt:
     """While entered, remembers the first signal instead of raising it; native code is never torn out of its work.
+
+    Python's handlers wait until native code gives the main thread back. So a thread of its own reads what has come from
+    the pipe that every signal is written to at once: it tells the work to end, and leaves at the second signal.
 
     Use from the main thread. With `ends_input` standard input is what is watched: a signal ends it, because no
     exception gets through the reader that libav calls.
@@ -32,14 +36,18 @@ class Interrupt:
         self._raises = False
         self._before: dict[signal.Signals, Any] = {}
         self._terminal = _terminal_state()
-        self._wake: tuple[int, int] | None = None
-        self._wake_before = -1
+        self._telling = threading.Lock()
+        self._signals: tuple[int, int] | None = None  # the pipe to the watcher
+        self._seen: tuple[int, int] | None = None  # and from it, for who waits
+        self._watcher: threading.Thread | None = None
+        self._wakeup_before = -1
 
     def __enter__(self) -> Interrupt:
-        self._wake = os.pipe()
-        for end in self._wake:
-            os.set_blocking(end, False)
-        self._wake_before = signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+        self._signals, self._seen = os.pipe(), os.pipe()
+        os.set_blocking(self._signals[1], False)
+        self._watcher = threading.Thread(target=self._watch, args=(self._signals[0], self._seen[1]), daemon=True)
+        self._watcher.start()
+        self._wakeup_before = signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
@@ -48,15 +56,21 @@ class Interrupt:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(self._wake_before)
-        if self._wake:
-            os.close(self._wake[0])
-            os.close(self._wake[1])
-            self._wake = None
+        signal.set_wakeup_fd(self._wakeup_before)
+        if self._signals and self._seen and self._watcher:
+            os.close(self._signals[1])  # the watcher reads the end
+            self._watcher.join()
+            for end in (self._signals[0], *self._seen):
+                os.close(end)
+        self._signals = self._seen = self._watcher = None
 
     def on_request(self, stop: Callable[[], None] | None) -> None:
-        """What else to tell, in the signal handler, that the work shall end soon: it may only set a flag."""
-        self._stop = stop
+        """What else to tell that the work shall end soon, from any thread and more than once: it may only set a flag.
+
+        With None, nobody is told any more once this returns.
+        """
+        with self._telling:
+            self._stop = stop
 
     @contextmanager
     def raising(self) -> Iterator[None]:
@@ -80,8 +94,8 @@ class Interrupt:
 
     def wait_for_input(self, file: int) -> None:
         """Wait until `file` can be read; a signal that comes right before the wait begins ends it, too."""
-        if self._wake:
-            select.select([file, self._wake[0]], [], [])
+        if self._seen:
+            select.select([file, self._seen[0]], [], [])
 
     def sleep_until(self, moment: float) -> None:
         """Wait until time.monotonic() is `moment`, or until a signal comes."""
@@ -90,8 +104,7 @@ class Interrupt:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
-            _restore_terminal(self._terminal)
-            os._exit(INTERRUPTED)
+            self._leave()
         self.requested = True
         if self._ends_input:
             _end_standard_input()
@@ -99,6 +112,23 @@ class Interrupt:
             self._stop()
         if self._raises:
             raise KeyboardInterrupt
+
+    def _watch(self, signals: int, seen: int) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they shall end a wait of the main thread
+        came = 0
+        while numbers := os.read(signals, 64):
+            came += sum(number in SIGNALS for number in numbers)
+            if came > 1:
+                self._leave()
+            if came:
+                with self._telling:
+                    if self._stop:
+                        self._stop()
+                os.write(seen, b"!")
+
+    def _leave(self) -> NoReturn:
+        _restore_terminal(self._terminal)
+        os._exit(INTERRUPTED)
 
 
 def _end_standard_input() -> None:
