@@ -90,7 +90,7 @@ _ERRORS: dict[int, type[OmniTideError]] = {
 
 _HINTS = {
     lib.OT_ERR_UNSUPPORTED: "run it with --policy full, on llama.cpp's own memory, or choose another model",
-    lib.OT_ERR_NO_ROOM: "raise --ctx, or choose a policy that forgets (--policy omnipick)",
+    lib.OT_ERR_NO_ROOM: "raise --ctx, ask for less at once, or choose a policy that forgets (--policy omnipick)",
     lib.OT_ERR_BROKEN: "this is a fault of OmniTide: please report it; start the session again",
 }
 

@@ -35,6 +35,21 @@ def test_policy_full_runs_on_the_stock_memory(models: dict[str, Path], arch: str
     running.close()
 
 
+def test_recurrent_state_that_can_not_go_back_is_said_to_be_lost(models: dict[str, Path]) -> None:
+    options = EngineOptions(policy="full")
+    model = Model(ModelFiles("test", models["mamba"], None), options)
+    model.open_context(options, 512)
+    running = Running(model, Session(model.context_address, 0, options, threads=2, stock_memory=True))
+    running.probe()
+    running.session.interrupt()
+    with pytest.raises(Interrupted):
+        running.probe()
+    running.session.interrupt(False)
+    with pytest.raises(RuntimeFailure, match="apart"):
+        running.probe()
+    running.close()
+
+
 def test_a_context_can_be_used_again_after_its_session(models: dict[str, Path]) -> None:
     model = Model(ModelFiles("test", models["qwen2vl"], None), SMALL)
     model.open_context(SMALL, 512)
