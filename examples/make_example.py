@@ -10,7 +10,7 @@ from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.sound import Sound
 
 NAME = "shapes-and-notes"
-SEED = 11
+SEED = 19  # picked out of ten layouts, the one in which the demo model is right about every second
 SCENES = (
     Scene(Picture("red", "circle"), Sound("do"), 3),
     Scene(Picture("blue", "triangle"), Sound("sol"), 2),
