@@ -26,7 +26,8 @@ def write_clip(
     """Render scenes one after another into an MP4. A missing picture is black, a missing sound is silent."""
     rng = np.random.default_rng(seed)
     with av.open(str(path), "w", options={"movflags": "+faststart"}) as container:
-        video = container.add_stream("libx264", rate=frames_per_second, options={"crf": "26", "preset": "slow"})
+        options = {"crf": "26", "preset": "slow", "threads": "1"}  # one thread: the same bytes on any number of cores
+        video = container.add_stream("libx264", rate=frames_per_second, options=options)
         video.width, video.height, video.pix_fmt = width, height, "yuv420p"
         audio = container.add_stream("aac", rate=RATE, layout="mono", bit_rate=64000)
         for index, image in enumerate(
