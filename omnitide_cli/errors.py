@@ -2,6 +2,7 @@
 
     OmniTideError               exit code
     ├── RuntimeFailure          1   something failed while the session ran
+    │   └── CacheFull           1   the cache has no room for what was to go in
     ├── UsageError              2   flags that contradict each other or the source
     ├── SourceError             3   a video, a sound file, a stream or standard input can't be read
     ├── SessionFileError        3   a saved session can't be read or doesn't fit the model
@@ -30,6 +31,10 @@ class OmniTideError(Exception):
 
 class RuntimeFailure(OmniTideError):
     """The session failed while it was running."""
+
+
+class CacheFull(RuntimeFailure):
+    """The cache has no room for what was to go in; the session is as it was."""
 
 
 class UsageError(OmniTideError):

@@ -26,7 +26,7 @@ int guarded(Body && body) {
     } catch (const Failure & failure) {
         return fail(failure.status, failure.what);
     } catch (const EncodeError & error) {
-        return fail(OT_ERR_ENCODE, error.what);
+        return fail(error.unsupported ? OT_ERR_UNSUPPORTED : OT_ERR_ENCODE, error.what);
     } catch (const std::bad_alloc &) {
         return fail(OT_ERR_DECODE, "out of memory");
     } catch (const std::exception & error) {

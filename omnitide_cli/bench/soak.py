@@ -36,7 +36,6 @@ class SoakRow:
     retentions: int
     peak_history_tokens: int
     largest_unit: int
-    errors: int = 0
     type: str = "soak"
 
 
@@ -49,7 +48,7 @@ def soak(
     units: int,
     progress: Callable[[int], None],
 ) -> SoakRow:
-    """Feed `units` units of a clip, again and again. Raises UsageError for fewer than 300."""
+    """Feed `units` units of a clip, again and again; at least as many as FIRST reaches."""
     clip = decoded(source, fit)
     with Engine.open(files, prompt, options) as engine:
         engine.start(source)

@@ -29,6 +29,8 @@ def soak(
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
     threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
     json_lines: Json = False,
 ) -> None:
     """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep."""
@@ -45,6 +47,8 @@ def soak(
         "high_watermark": high_watermark,
         "low_watermark": low_watermark,
         "threads": threads,
+        "cache_type": cache_type,
+        "flash_attn": flash_attn,
         "unit_tokens": manifest.unit_tokens(1.0),
     }
     chosen = engine_options(manifest, flags)

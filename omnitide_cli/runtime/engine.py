@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import omnitide_cli
-from omnitide_cli.errors import ModelError
+from omnitide_cli.errors import CacheFull, ModelError
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -68,6 +68,7 @@ class Engine:
         self._options = options
         self._totals = Totals()
         self._interrupted = False
+        self._notices = standing_notices(model, options)
         now = session.snapshot()
         self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
 
@@ -179,7 +180,8 @@ class Engine:
         return [*notices, ingested, *maintenance]
 
     def _prefill(self, unit: StreamUnit) -> tuple[list[Event], TokenCounts, float, float]:
-        notices: list[Event] = []
+        notices: list[Event] = [*self._notices]
+        self._notices.clear()
         sound = unit.audio
         if sound is not None and len(sound) < MIN_SOUND:
             message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were left out"
@@ -208,6 +210,9 @@ class Engine:
         counts = TokenCounts(
             done.image_tokens, done.audio_tokens, done.text_tokens, done.boundary_tokens, done.total_tokens
         )
+        if counts.total > self._options.high_watermark and self._options.policy != "full":
+            message = f"a unit of {counts.total} tokens is above the high watermark ({self._options.high_watermark})"
+            notices.append(Notice(code="unit-too-large", message=message, hint="raise --high-watermark"))
         return notices, counts, done.encode_ms, done.prefill_ms
 
     def _check_senses(self, sees: bool, hears: bool) -> None:
@@ -237,7 +242,14 @@ class Engine:
                 session.begin("question", at, at)
                 session.add_tokens("text", tokens)
                 session.add_tokens("boundary", template.question_suffix)
-                session.commit(want_logits=True)
+                try:
+                    session.commit(want_logits=True)
+                except CacheFull as error:
+                    if self._options.policy == "full":
+                        raise
+                    message = f"a question of {len(tokens)} tokens was not asked: {error.message}"
+                    yield Notice(code="question-too-long", message=message, hint="ask for less at once, or raise --ctx")
+                    return
                 session.generate_begin(at)
                 try:
                     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -313,6 +325,14 @@ class Engine:
         return self._totals.summary(self._see())
 
 
+def standing_notices(model: Model, options: EngineOptions) -> list[Event]:
+    """What the user should know of the settings; told with the first unit."""
+    if options.cache_type == "q8_0" and not model.caches_on_gpu:
+        message = "a q8_0 cache halves memory, but attention takes several times as long on a CPU"
+        return [Notice(code="slow-cache-type", message=message, hint="leave out --cache-type unless memory is short")]
+    return []
+
+
 def _attach(model: Model, options: EngineOptions) -> Session:
     def attach(*, stock_memory: bool) -> Session:
         return Session(
@@ -330,5 +350,8 @@ def _attach(model: Model, options: EngineOptions) -> Session:
         return attach(stock_memory=False)
     except ModelError as error:
         if options.policy != "full":
-            raise ModelError(f"OmniTide can't manage this model's memory: {error.message}", error.hint) from error
+            raise ModelError(
+                f"OmniTide can't manage this model's memory: {error.message}",
+                "run it with --policy full, on llama.cpp's own memory, or choose another model",
+            ) from error
         return attach(stock_memory=True)

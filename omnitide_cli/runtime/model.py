@@ -87,7 +87,7 @@ class Model:
         params.n_seq_max = 1
         params.n_threads = params.n_threads_batch = self.threads
         params.type_k = params.type_v = CACHE_TYPES[options.cache_type]
-        params.flash_attn_type = FLASH_ATTENTION[options.flash_attn]
+        params.flash_attn_type = self._flash_attention(options)
         params.no_perf = True
         lib.ot_log_take_error()  # forget older ones
         self._context = llama.llama_init_from_model(self._model, params)
@@ -97,11 +97,19 @@ class Model:
                 "lower --ctx or the watermarks, or choose another --cache-type or --flash-attn",
             )
 
+    def _flash_attention(self, options: EngineOptions) -> int:
+        """On a CPU the plain kernels are faster for updates of a unit's size and for single tokens, but a quantised
+        cache can't be read by them (`bench soak --flash-attn` measures it)."""
+        if options.flash_attn == "auto" and not self.caches_on_gpu and options.cache_type != "q8_0":
+            return FLASH_ATTENTION["off"]
+        return FLASH_ATTENTION[options.flash_attn]
+
     def _load_encoders(self, path: Path, options: EngineOptions) -> None:
         check_gguf(path)
         params = mtmd.mtmd_context_params_default()
         params.print_timings = False
         params.warmup = False
+        params.image_min_tokens = 1  # frames come fitted: what the canvas says is what is meant
         params.flash_attn_type = FLASH_ATTENTION[options.flash_attn]
         params.n_threads = self.threads
         lib.ot_log_take_error()  # forget older ones

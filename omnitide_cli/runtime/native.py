@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from omnitide_cli.errors import ModelError, OmniTideError, RuntimeFailure, UsageError
+from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFailure, UsageError
 
 LLAMA_CPP_PYTHON = "0.3.36"
 ABI_VERSION = 1
@@ -82,14 +82,14 @@ _check_versions()
 _ERRORS: dict[int, type[OmniTideError]] = {
     lib.OT_ERR_ARGUMENT: UsageError,
     lib.OT_ERR_UNSUPPORTED: ModelError,
-    lib.OT_ERR_NO_ROOM: RuntimeFailure,
+    lib.OT_ERR_NO_ROOM: CacheFull,
     lib.OT_ERR_DECODE: RuntimeFailure,
     lib.OT_ERR_ENCODE: RuntimeFailure,
     lib.OT_ERR_BROKEN: RuntimeFailure,
 }
 
 _HINTS = {
-    lib.OT_ERR_UNSUPPORTED: "run it with --policy full, on llama.cpp's own memory, or choose another model",
+    lib.OT_ERR_UNSUPPORTED: "choose another model",
     lib.OT_ERR_NO_ROOM: "raise --ctx, ask for less at once, or choose a policy that forgets (--policy omnipick)",
     lib.OT_ERR_BROKEN: "this is a fault of OmniTide: please report it; start the session again",
 }

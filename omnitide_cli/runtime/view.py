@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
 
@@ -98,6 +99,8 @@ class HistoryView:
     _handle: Any
 
     def _call(self, name: str, *arguments: Any) -> Any:
+        if self._handle == ffi.NULL:
+            raise RuntimeFailure("the session is closed")
         return getattr(lib, f"ot_{self._kind}_{name}")(self._handle, *arguments)
 
     def _array(self, name: str, struct: str) -> Any:

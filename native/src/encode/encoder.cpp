@@ -72,7 +72,7 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
 }
 
 Embedding Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height) {
-    if (!vision_) throw EncodeError{"the model has no vision encoder"};
+    if (!vision_) throw EncodeError{"the model has no vision encoder", true};
     if (!rgb || width == 0 || height == 0) throw EncodeError{"the image is empty"};  // libmtmd aborts at it
     const std::unique_ptr<mtmd_bitmap, FreeBitmap> bitmap{mtmd_bitmap_init(width, height, rgb)};
     const std::unique_ptr<mtmd_input_chunks, FreeChunks> chunks{mtmd_input_chunks_init()};
@@ -84,11 +84,11 @@ Embedding Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height) {
     for (size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
         const mtmd_input_chunk * chunk = mtmd_input_chunks_get(chunks.get(), i);
         if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) continue;  // mtmd's own markers
-        if (image) throw EncodeError{"this model cuts images into slices, which is not supported yet"};
+        if (image) throw EncodeError{"this model cuts images into slices, which is not supported yet", true};
         image = chunk;
     }
     if (!image) throw EncodeError{"the image gives no tokens"};
-    if (mtmd_decode_use_non_causal(mtmd_, image)) throw EncodeError{"this model attends to images without a causal mask, which is not supported yet"};
+    if (mtmd_decode_use_non_causal(mtmd_, image)) throw EncodeError{"this model attends to images without a causal mask, which is not supported yet", true};
     if (mtmd_encode_chunk(mtmd_, image) != 0) throw EncodeError{"the image encoder failed"};
 
     Embedding out;
@@ -109,7 +109,7 @@ Embedding Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height) {
 }
 
 Embedding Encoder::audio(Sound window, Sound left, Sound right) {
-    if (!audio_) throw EncodeError{why_no_audio_};
+    if (!audio_) throw EncodeError{why_no_audio_, true};
     Mel mel = log_mel(window, left, right, static_cast<uint32_t>(clip_get_hparams(audio_)->n_mel_bins));
     const uint32_t frames = mel.n_frames / 2 * 2;  // the encoder halves them twice; odd counts abort
     if (frames < kMinFrames) return {};

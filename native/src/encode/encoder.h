@@ -48,6 +48,7 @@ private:
 
 struct EncodeError {
     std::string what;
+    bool unsupported = false;  // not this input but this model can't be used
 };
 
 }  // namespace ot

@@ -26,6 +26,7 @@ PristineKeys::~PristineKeys() = default;
 
 bool PristineKeys::allocate() {
     if (storage_) return true;
+    if (refused_) return false;
     auto storage = std::make_unique<Storage>();
     // Each layer's copy lies where its keys lie: a model may be spread over devices.
     std::map<ggml_backend_buffer_type_t, std::vector<uint32_t>> by_type;
@@ -40,7 +41,10 @@ bool PristineKeys::allocate() {
             storage->by_layer[layer] = ggml_new_tensor_2d(ctx.get(), keys->type, keys->ne[0], static_cast<int64_t>(entries_.size()));
         }
         ggml_backend_buffer_ptr buffer{ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), type)};
-        if (!buffer) return false;
+        if (!buffer) {
+            refused_ = true;
+            return false;
+        }
         storage->contexts.push_back(std::move(ctx));
         storage->buffers.push_back(std::move(buffer));
     }

@@ -20,7 +20,7 @@ public:
     explicit PristineKeys(llama_kv_cache & cache);
     ~PristineKeys();
 
-    // Makes the tensors if they aren't there yet; false when memory doesn't suffice.
+    // Makes the tensors if they aren't there yet; false when memory doesn't suffice (and from then on).
     bool allocate();
 
     // [row width, n_cells] of the layer's key type. REQUIRES: allocate() succeeded.
@@ -50,6 +50,7 @@ private:
     std::vector<Entry> entries_;  // by cell
     std::vector<int32_t> free_slots_;
     std::unique_ptr<Storage> storage_;
+    bool refused_ = false;
 };
 
 }  // namespace ot

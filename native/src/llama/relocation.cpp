@@ -7,6 +7,7 @@
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace ot {
@@ -64,7 +65,8 @@ struct Groups {
     bool empty() const { return moved.empty() && !shifts(); }
 };
 
-Groups group(const std::vector<Row> & rows, PristineKeys & pristine) {
+// `keep`: first shifts put the untouched key aside.
+Groups group(const std::vector<Row> & rows, PristineKeys & pristine, bool keep) {
     Groups groups;
     for (const Row & row : rows) {
         if (row.src != row.dst) {
@@ -83,7 +85,7 @@ Groups group(const std::vector<Row> & rows, PristineKeys & pristine) {
         }
         if (&target == &groups.first) {
             target.delta.values.push_back(row.delta);
-            target.slot.values.push_back(pristine.claim(row.src));
+            if (keep) target.slot.values.push_back(pristine.claim(row.src));
         }
     }
     return groups;
@@ -128,7 +130,7 @@ public:
         ggml_tensor * moved = gather(keys, rows.moved);
         ggml_tensor * first = gather(keys, rows.first);
         ggml_tensor * again = rows.again.empty() ? nullptr : gather(pristine_.tensor(layer), rows.again);
-        if (first) expand(ggml_set_rows(ctx_, pristine_.tensor(layer), first, rows.first.slot.tensor));
+        if (first && rows.first.slot.tensor) expand(ggml_set_rows(ctx_, pristine_.tensor(layer), first, rows.first.slot.tensor));
         scatter(keys, moved, rows.moved);
         scatter(keys, rotated(layer, first, rows.first, hadamard), rows.first);
         scatter(keys, rotated(layer, again, rows.again, hadamard), rows.again);
@@ -194,9 +196,10 @@ private:
 }  // namespace
 
 bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows) {
-    Groups groups = group(rows, pristine);
+    const bool shifts = std::any_of(rows.begin(), rows.end(), [](const Row & row) { return row.delta != 0; });
+    // Without memory for them the stored keys are rotated again and again: less exact, but the session goes on.
+    Groups groups = group(rows, pristine, shifts && pristine.allocate());
     if (groups.empty()) return true;
-    if (groups.shifts() && !pristine.allocate()) return false;
 
     const std::vector<uint32_t> layers = cache.get_layer_ids();
     const size_t max_nodes = layers.size() * 32 + 16;
