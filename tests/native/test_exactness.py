@@ -8,6 +8,7 @@ change them.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.session import LAYOUTS
 
 N_CTX = 512
-HISTORY = {"high_watermark": 380, "low_watermark": 240, "recent_units": 2, "text_budget": 40}
+HISTORY: dict[str, Any] = {"high_watermark": 380, "low_watermark": 240, "recent_units": 2, "text_budget": 40}
 CACHES = [("f16", "on"), ("f16", "off"), ("q8_0", "on")]
 POLICIES = ["omnipick", "fifo", "token", "streaming-llm"]
 ARCHITECTURES = ["qwen2vl", "llama", "qwen2"]

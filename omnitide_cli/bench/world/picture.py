@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Image = NDArray[np.uint8]
-Plane = NDArray[np.float32]
+Plane = NDArray[np.floating]
 
 COLOURS: dict[str, tuple[int, int, int]] = {
     "red": (222, 40, 44),

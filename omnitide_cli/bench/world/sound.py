@@ -75,7 +75,7 @@ def _noise(time: NDArray[np.float64], rate: int, rng: np.random.Generator) -> ND
         kernel = np.ones(int(rng.integers(2, 12)))
         wave = np.convolve(wave, kernel / np.sqrt(len(kernel)), mode="same")
     gate = np.sin(2 * np.pi * rng.uniform(0.5, 4) * time + rng.uniform(0, 6.3)) > rng.uniform(-1.2, 0.2)
-    return wave * gate
+    return np.asarray(wave * gate, np.float64)
 
 
 def _sweep(time: NDArray[np.float64], rate: int, rng: np.random.Generator) -> NDArray[np.float64]:
