@@ -2,6 +2,7 @@
 
 #include "llama/access.h"
 #include "llama/pristine.h"
+#include "llama/turns.h"
 #include "llama-model.h"
 
 #include <ggml-backend.h>
@@ -36,6 +37,7 @@ struct Group {
     Ids<int64_t> dst;    // cell
     Ids<int32_t> delta;  // positions to rotate by
     Ids<int64_t> slot;   // where the pristine key is put aside
+    Turns turns;         // what `delta` means, where one rotation fits all layers
 
     bool empty() const { return src.values.empty(); }
     int64_t size() const { return static_cast<int64_t>(src.values.size()); }
@@ -45,6 +47,7 @@ struct Group {
         dst.declare(ctx);
         delta.declare(ctx);
         slot.declare(ctx);
+        turns.declare(ctx);
     }
 
     void upload() const {
@@ -52,6 +55,7 @@ struct Group {
         dst.upload();
         delta.upload();
         slot.upload();
+        turns.upload();
     }
 };
 
@@ -113,12 +117,6 @@ ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer) {
     return view->view_src;
 }
 
-// llama.cpp's own shift turns M-RoPE keys as NEOX over all rotary dimensions: t, y and x move alike.
-int shift_rope_type(const llama_hparams & hparams) {
-    const bool mrope = hparams.rope_type == LLAMA_ROPE_TYPE_MROPE || hparams.rope_type == LLAMA_ROPE_TYPE_IMROPE;
-    return mrope ? LLAMA_ROPE_TYPE_NEOX : hparams.rope_type;
-}
-
 class GraphBuilder {
 public:
     GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache, PristineKeys & pristine)
@@ -155,20 +153,34 @@ private:
 
     ggml_tensor * rotated(uint32_t layer, ggml_tensor * gathered, const Group & rows, ggml_tensor * hadamard) {
         if (!gathered) return nullptr;
-        const int32_t il = static_cast<int32_t>(layer);
-        const llama_model & model = context_.get_model();
-        const llama_hparams & hparams = model.hparams;
-        const llama_cparams & cparams = context_.get_cparams();
+        const llama_hparams & hparams = context_.get_model().hparams;
         if (!hparams.has_rope(layer) || hparams.rope_type == LLAMA_ROPE_TYPE_NONE) return gathered;
 
         ggml_tensor * k = ggml_reshape_3d(ctx_, gathered, hparams.n_embd_head_k(layer), hparams.n_head_kv(layer), rows.size());
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);  // its own inverse
-        k = ggml_rope_ext(ctx_, k, rows.delta.tensor, model.get_rope_factors(cparams, il), static_cast<int>(hparams.n_rot(layer)),
-                          shift_rope_type(hparams), static_cast<int>(cparams.n_ctx_orig_yarn), model.get_rope_freq_base(cparams, il),
-                          model.get_rope_freq_scale(cparams, il), cparams.yarn_ext_factor, cparams.yarn_attn_factor,
-                          cparams.yarn_beta_fast, cparams.yarn_beta_slow);
+        k = rows.turns.ready() ? turned(k, rows.turns) : roped(layer, k, rows.delta.tensor);
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);
         return ggml_reshape_2d(ctx_, k, gathered->ne[0], rows.size());
+    }
+
+    ggml_tensor * roped(uint32_t layer, ggml_tensor * k, ggml_tensor * delta) {
+        const int32_t il = static_cast<int32_t>(layer);
+        const llama_model & model = context_.get_model();
+        const llama_cparams & cparams = context_.get_cparams();
+        return ggml_rope_ext(ctx_, k, delta, model.get_rope_factors(cparams, il), static_cast<int>(model.hparams.n_rot(layer)),
+                             shift_rope_type(model), static_cast<int>(cparams.n_ctx_orig_yarn), model.get_rope_freq_base(cparams, il),
+                             model.get_rope_freq_scale(cparams, il), cparams.yarn_ext_factor, cparams.yarn_attn_factor,
+                             cparams.yarn_beta_fast, cparams.yarn_beta_slow);
+    }
+
+    ggml_tensor * turned(ggml_tensor * k, const Turns & turns) {
+        const int64_t half = k->ne[0] / 2;
+        const auto part = [&](size_t offset) { return ggml_view_3d(ctx_, k, half, k->ne[1], k->ne[2], k->nb[1], k->nb[2], offset); };
+        ggml_tensor * low = part(0);
+        ggml_tensor * high = part(static_cast<size_t>(half) * k->nb[0]);
+        ggml_tensor * new_low = ggml_sub(ctx_, ggml_mul(ctx_, low, turns.cos()), ggml_mul(ctx_, high, turns.sin()));
+        ggml_tensor * new_high = ggml_add(ctx_, ggml_mul(ctx_, high, turns.cos()), ggml_mul(ctx_, low, turns.sin()));
+        return ggml_concat(ctx_, new_low, new_high, 0);
     }
 
     void add_values(ggml_tensor * v, const Group & rows) {
@@ -202,7 +214,10 @@ bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys
     if (groups.empty()) return true;
 
     const std::vector<uint32_t> layers = cache.get_layer_ids();
-    const size_t max_nodes = layers.size() * 32 + 16;
+    const SharedRotation shared = shared_rotation(context, layers);
+    groups.first.turns.compute(shared, groups.first.delta.values);
+    groups.again.turns.compute(shared, groups.again.delta.values);
+    const size_t max_nodes = layers.size() * 56 + 16;
     const ggml_init_params params{ggml_tensor_overhead() * max_nodes + ggml_graph_overhead_custom(max_nodes, false), nullptr, true};
     ggml_context_ptr ctx{ggml_init(params)};
     ggml_cgraph * graph = ggml_new_graph_custom(ctx.get(), max_nodes, false);
