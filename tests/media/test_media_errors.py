@@ -60,6 +60,7 @@ def test_the_error_tree_has_the_documented_exit_codes() -> None:
     }
     assert tree == {
         "RuntimeFailure": 1,
+        "CacheFull": 1,
         "UsageError": 2,
         "SourceError": 3,
         "SessionFileError": 3,
