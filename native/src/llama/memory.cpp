@@ -39,7 +39,11 @@ public:
     }
 
     void place_next(std::vector<uint32_t> cells) { next_cells_ = std::move(cells); }
-    void queue(std::vector<Row> rows) { pending_ = std::move(rows); }
+    void queue(std::vector<Row> rows, const std::vector<uint32_t> & freed) {
+        for (const uint32_t cell : freed) pristine_.release(cell);
+        pending_ = std::move(rows);
+        freed_ = freed;
+    }
     bool take_failure() { return std::exchange(failed_, false); }
 
     llama_memory_context_ptr init_batch(llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) override;
@@ -74,6 +78,7 @@ private:
     CacheHandle * handle_;
     std::vector<uint32_t> next_cells_;
     std::vector<Row> pending_;
+    std::vector<uint32_t> freed_;  // cells that the pending relocation leaves empty
     bool failed_ = false;
 };
 
@@ -173,29 +178,46 @@ bool TideMemory::apply_pending(llama_context & context) {
     failed_ = true;  // an exception on the way counts as failure, too
     if (!relocate_rows(context, cache_, pristine_, rows)) return false;
     move_cells(rows);
+    freed_.clear();
     failed_ = false;
     return true;
 }
 
+// Writes all cells anew: most of them change, and llama.cpp keeps two ordered sets of them, in which building costs less
+// than moving one by one. Never cells.pos_add: it marks a pending K-shift.
 void TideMemory::move_cells(const std::vector<Row> & rows) {
     struct Saved {
         llama_pos position;
+        uint32_t cell;
         llama_kv_cell_ext ext;
     };
-    llama_kv_cells & cells = mutable_cells();
+    const llama_kv_cells & old = cells();
+    std::vector<bool> leaves(old.size(), false);
+    for (const uint32_t cell : freed_) leaves[cell] = true;
+    std::vector<const Row *> row_of(old.size(), nullptr);
+    for (const Row & row : rows) row_of[row.src] = &row;
     std::vector<Saved> saved;
-    saved.reserve(rows.size());
-    for (const Row & row : rows) saved.push_back({cells.pos_get(row.src), cells.ext_get(row.src)});
-    for (const Row & row : rows) cells.rm(row.src);
-    for (size_t i = 0; i < rows.size(); ++i) {
-        // Never cells.pos_add: it marks a pending K-shift.
-        llama_kv_cell_ext ext = saved[i].ext;
-        ext.x += rows[i].delta;
-        ext.y += rows[i].delta;
-        cells.pos_set(rows[i].dst, saved[i].position + rows[i].delta);
-        cells.ext_set(rows[i].dst, ext);
-        cells.seq_add(rows[i].dst, 0);
+    saved.reserve(old.get_used());
+    for (uint32_t cell = 0; cell < old.size(); ++cell) {
+        if (old.is_empty(cell) || leaves[cell]) continue;
+        Saved entry{old.pos_get(cell), cell, old.ext_get(cell)};
+        if (const Row * row = row_of[cell]) {
+            entry.position += row->delta;
+            entry.cell = row->dst;
+            entry.ext.x += row->delta;
+            entry.ext.y += row->delta;
+        }
+        saved.push_back(entry);
     }
+
+    llama_kv_cells fresh;
+    fresh.resize(old.size());
+    for (const Saved & entry : saved) {
+        fresh.pos_set(entry.cell, entry.position);
+        fresh.ext_set(entry.cell, entry.ext);
+        fresh.seq_add(entry.cell, 0);
+    }
+    mutable_cells() = std::move(fresh);
 }
 
 std::unique_ptr<CacheHandle> CacheHandle::attach(llama_context & context, std::string & reason) {
@@ -246,10 +268,13 @@ void CacheHandle::remove(const std::vector<uint32_t> & cells) {
     for (const uint32_t cell : cells) memory_->remove(cell);
 }
 
-bool CacheHandle::relocate(std::vector<Row> rows) {
-    if (rows.empty()) return true;
+bool CacheHandle::relocate(std::vector<Row> rows, const std::vector<uint32_t> & freed) {
+    if (rows.empty()) {
+        remove(freed);
+        return true;
+    }
     if (!memory_) return false;
-    memory_->queue(std::move(rows));
+    memory_->queue(std::move(rows), freed);
     // Through memory_update, which drops the graph kept for reuse and reserves again; a relocation behind its back
     // would leave a stale reusable graph.
     context_.memory_update(false);

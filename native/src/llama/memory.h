@@ -35,8 +35,9 @@ public:
     // Empties cells (those that are not empty).
     void remove(const std::vector<uint32_t> & cells);
 
-    // Runs the relocation now, and then moves the cells' metadata. false: the rows are in an unknown state.
-    bool relocate(std::vector<Row> rows);
+    // Runs the relocation now, then moves the cells' metadata and empties `freed`, which rows may move into.
+    // false: the rows are in an unknown state.
+    bool relocate(std::vector<Row> rows, const std::vector<uint32_t> & freed);
 
     // One layer's key row as floats; empty when there is no such layer or cell.
     std::vector<float> key_row(uint32_t layer, uint32_t cell) const;

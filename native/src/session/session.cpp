@@ -335,11 +335,10 @@ Maintained Session::maintain(uint32_t limit) {
 
     const Stopwatch migrating;
     if (cache_) {
-        cache_->remove(done.upkeep.freed);
         std::vector<Row> rows;
         rows.reserve(done.upkeep.rows.size());
         for (const Relocated & row : done.upkeep.rows) rows.push_back({row.src, row.dst, row.delta});
-        if (!cache_->relocate(std::move(rows))) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
+        if (!cache_->relocate(std::move(rows), done.upkeep.freed)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
     }
     broken_ = false;
     done.migrate_ms = migrating.ms();
