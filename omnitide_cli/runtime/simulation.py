@@ -16,6 +16,8 @@ from omnitide_cli.runtime.view import HistoryView
 
 CELL_LETTERS = bytes.maketrans(bytes(range(4)), b".MSR")  # OT_CELL_*
 
+MOST_CELLS = 1 << 24
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -81,6 +83,10 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     full = options.policy == "full"
     most = stream.system_tokens + stream.units * tokens if full else options.high_watermark + tokens
     cells = options.ctx or whole_pages(most, page_size)
+    if cells > MOST_CELLS:
+        raise UsageError(
+            f"a cache of {cells} cells is beyond what can be simulated ({MOST_CELLS})", "simulate fewer units"
+        )
     subblock_size = page_size // 2 if page_size % 2 == 0 else page_size
     record = _Record()
     peak = 0

@@ -89,6 +89,7 @@ def test_flags_reach_the_policy(omnitide: Omnitide) -> None:
         (("--simulate", 5, "--image", 16, "--low-watermark", 3000), "low watermark"),
         (("--simulate", 5, "--image", 1800), "low watermark"),
         (("--simulate", 0, "--image", 16), "--simulate"),
+        (("--simulate", 100_000_000, "--image", 256, "--policy", "full"), "beyond what can be simulated"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(omnitide: Omnitide, arguments: tuple[object, ...], part: str) -> None:
