@@ -54,12 +54,6 @@ def fetch_files(manifest: Manifest, mmproj: str | None = None, notify: Notify = 
     )
 
 
-def resolve_model(model: str | None, mmproj: str | None = None) -> tuple[Manifest, ModelFiles]:
-    """Manifest and files of what a user calls a model. Raises ModelError."""
-    manifest = find_manifest(model)
-    return manifest, fetch_files(manifest, mmproj)
-
-
 def _locate(manifest: Manifest, file: ModelFile, notify: Notify) -> Path:
     if file.repo:
         return _from_hub(file, notify)

@@ -10,7 +10,7 @@ from typing import Any
 import huggingface_hub
 import pytest
 
-from omnitide_cli.catalog.files import UNKNOWN_WEIGHTS, fetch_files, find_manifest, resolve_model
+from omnitide_cli.catalog.files import UNKNOWN_WEIGHTS, fetch_files, find_manifest
 from omnitide_cli.catalog.folders import cache_dir, config_dir, hub_dir
 from omnitide_cli.catalog.manifest import Manifest, ModelFile, load_manifest
 from omnitide_cli.errors import ModelError
@@ -88,7 +88,8 @@ def test_a_damaged_download_is_removed(hub: Hub, remote: Manifest) -> None:
 def test_a_bare_gguf_gets_the_prompt_of_its_family(tmp_path: Path) -> None:
     path = tmp_path / "my.gguf"
     path.write_bytes(CONTENT)
-    manifest, files = resolve_model(str(path))
+    manifest = find_manifest(str(path))
+    files = fetch_files(manifest)
     assert (manifest.name, files.name) == ("my", "my")
     assert (files.model, files.mmproj) == (path, None)
     assert manifest.prompt == load_manifest(UNKNOWN_WEIGHTS).prompt
@@ -109,8 +110,9 @@ def test_a_manifest_can_be_given_by_its_path() -> None:
 def test_a_folder_is_no_model(tmp_path: Path) -> None:
     folder = tmp_path / "x.gguf"
     folder.mkdir()
+    manifest = find_manifest(str(folder))
     with pytest.raises(ModelError, match="is a folder"):
-        resolve_model(str(folder))
+        fetch_files(manifest)
 
 
 def test_one_variable_moves_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
