@@ -38,6 +38,11 @@ def _question_option(flag: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, help=text, rich_help_panel=QUESTIONS, **more)
 
 
+def is_setting(parameter: Any) -> bool:
+    """Whether files may set it: what has a variable, and questions. Everything else describes one run."""
+    return bool(parameter.envvar) or getattr(parameter, "rich_help_panel", None) == QUESTIONS
+
+
 def _model_names(incomplete: str) -> list[str]:
     from omnitide_cli.catalog.manifest import model_names
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from omnitide_cli.catalog.folders import config_dir
+from omnitide_cli.commands.options import is_setting
 from omnitide_cli.errors import UsageError
 
 FILE_NAME = "omnitide.toml"
@@ -22,24 +24,32 @@ FILE_NAME = "omnitide.toml"
 
 def default_map(context: typer.Context) -> dict[str, Any]:
     """The defaults of every command of the group that `context` belongs to. Raises UsageError naming file and key."""
-    assert isinstance(context.command, TyperGroup)
-    commands = context.command.commands
-    merged: dict[str, Any] = {name: {} for name in commands}
-    options = {
-        name: {flag.removeprefix("--"): option for option in command.params for flag in option.opts if "--" in flag}
-        for name, command in commands.items()
-    }
-    known = {flag for flags in options.values() for flag in flags} - {"help"}
+    merged: dict[str, Any] = {}
+    places = list(_places(context.command, merged))
+    known = {key for key, _, _ in places}
     for path in settings_files():
         for key, value in _read(path).items():
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else "keys are the flags of omnitide watch, without --"
                 raise UsageError(f"{path}: unknown key '{key}'", hint)
-            for name, flags in options.items():
-                if key in flags:
-                    merged[name][flags[key].name] = _checked(context, flags[key], value, path, key)
+            for name, option, defaults in places:
+                if name == key:
+                    defaults[option.name] = _checked(context, option, value, path, key)
     return merged
+
+
+def _places(group: Any, merged: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Every setting of every command: its key, its option, and the command's table within `merged`, made on the way."""
+    assert isinstance(group, TyperGroup)
+    for name, command in group.commands.items():
+        defaults = merged.setdefault(name, {})
+        if isinstance(command, TyperGroup):
+            yield from _places(command, defaults)
+            continue
+        for option in command.params:
+            if is_setting(option):
+                yield from ((flag[2:], option, defaults) for flag in option.opts if flag.startswith("--"))
 
 
 def settings_files() -> list[Path]:

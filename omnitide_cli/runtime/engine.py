@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import omnitide_cli
-from omnitide_cli.errors import CacheFull, ModelError
+from omnitide_cli.errors import CacheFull, ModelError, OmniTideError
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -222,8 +222,17 @@ class Engine:
             )
         if hears and not self._hears:
             raise ModelError(
-                f"{self._name} takes no sound", "use --no-audio, or a model with an audio encoder (--mmproj)"
+                f"{self._name} takes no sound: {self._why_deaf()}",
+                "use --no-audio, or a model with an audio encoder (--mmproj)",
             )
+
+    def _why_deaf(self) -> str:
+        """The encoder's own reason: there is none, it is of another kind, or of another language model."""
+        try:
+            self._session.encode_audio(np.zeros(MIN_SOUND, np.float32), self._model.n_embd)
+        except OmniTideError as error:
+            return error.message
+        return "its encoder gives no reason"
 
     # --- answers
 

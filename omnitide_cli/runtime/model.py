@@ -24,6 +24,7 @@ FLASH_ATTENTION = {
     "off": llama.LLAMA_FLASH_ATTN_TYPE_DISABLED,
 }
 GGUF_MAGIC = b"GGUF"
+UBATCH = 512  # tokens that go through the model at once
 
 
 def usable_cores() -> int:
@@ -83,7 +84,7 @@ class Model:
         params = llama.llama_context_default_params()
         params.n_ctx = n_ctx
         params.n_batch = min(n_ctx, 2048)
-        params.n_ubatch = min(n_ctx, 512)
+        params.n_ubatch = min(n_ctx, UBATCH)
         params.n_seq_max = 1
         params.n_threads = params.n_threads_batch = self.threads
         params.type_k = params.type_v = CACHE_TYPES[options.cache_type]
@@ -143,6 +144,12 @@ class Model:
         head_dim = llama.llama_model_n_embd(self._model) // max(llama.llama_model_n_head(self._model), 1)
         values = 2 * llama.llama_model_n_layer(self._model) * llama.llama_model_n_head_kv(self._model) * head_dim
         return max(1, int(values * BYTES_PER_VALUE[cache_type]))
+
+    def scratch_per_cell(self, options: EngineOptions) -> int:
+        """Bytes of scratch of a cell: attention's mask and, without flash attention, all heads' scores."""
+        if self._flash_attention(options) == FLASH_ATTENTION["off"]:
+            return UBATCH * 4 * (llama.llama_model_n_head(self._model) + 1)
+        return UBATCH * 2
 
     @property
     def n_embd(self) -> int:

@@ -31,20 +31,31 @@ def whole_pages(cells: int, page_size: int = PAGE_SIZE) -> int:
 
 def choose_ctx(options: EngineOptions, model: Model) -> int:
     """Cells of the cache, in whole pages unless --ctx says otherwise. Raises ModelError for what memory can't hold."""
-    if options.policy == "full":
-        if options.ctx is not None:
-            return options.ctx
+    available = None if model.caches_on_gpu else available_bytes()
+    each = bytes_per_cell(options, model)
+    if options.ctx is not None:
+        cells = options.ctx
+    elif options.policy == "full":
         cells = min(model.n_ctx_train or FULL_CTX, FULL_CTX)
-        if (available := available_bytes()) is not None:
-            cells = min(cells, available // 2 // model.bytes_per_cell(options.cache_type))
+        if available is not None:
+            cells = min(cells, available // 2 // each)
         return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE)
-    largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
-    cells = options.ctx or whole_pages(largest)
-    needed, available = cells * model.bytes_per_cell(options.cache_type), available_bytes()
-    if available is not None and needed > available and not model.caches_on_gpu:
+    else:
+        largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
+        cells = whole_pages(largest)
+    if available is not None and cells * each > available:
         # llama.cpp would be given the memory, and the process killed while it fills it.
+        what = "--ctx" if options.policy == "full" else "--ctx or the watermarks"
         raise ModelError(
-            f"a cache of {cells} cells takes {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB of memory are free",
-            "lower --ctx or the watermarks, or choose --cache-type q8_0",
+            f"a cache of {cells} cells takes {cells * each / 1e9:.1f} GB with what attention needs,"
+            f" {available / 1e9:.1f} GB of memory are free",
+            f"lower {what} (about {available // each // PAGE_SIZE * PAGE_SIZE} cells fit), or choose --cache-type q8_0",
         )
     return cells
+
+
+def bytes_per_cell(options: EngineOptions, model: Model) -> int:
+    """What a cell takes once it is used: keys and values, the untouched keys of shifted rows, attention's scratch."""
+    cache = model.bytes_per_cell(options.cache_type)
+    untouched = 0 if options.policy == "full" else cache // 2
+    return cache + untouched + model.scratch_per_cell(options)

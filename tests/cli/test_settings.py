@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from omnitide_cli.bench.startup import StartupRow
 from omnitide_cli.catalog.manifest import load_manifest
 from omnitide_cli.runtime.options import EngineOptions
 
@@ -73,6 +74,8 @@ def test_questions_and_switches_can_stand_in_a_file(omnitide: Omnitide, clip: Pa
         ("loop = [1, 2]\n", "loop: one value"),
         ("policy = 'best'\n", "'best' is not one of 'omnipick'"),
         ("[watch]\nloop = 1\n", "unknown key 'watch'"),
+        ("simulate = 60\n", "unknown key 'simulate'"),
+        ("image = 256\n", "unknown key 'image'"),
         ("loop = \n", "can't be read"),
     ],
 )
@@ -83,6 +86,27 @@ def test_a_wrong_file_is_named_in_one_line(omnitide: Omnitide, clip: Path, text:
     assert result.err.startswith("omnitide: omnitide.toml: ")
     assert part.lower() in result.err.lower()
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_settings_reach_commands_of_a_group(omnitide: Omnitide, clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[EngineOptions] = []
+
+    def soak(*arguments: Any) -> Any:
+        opened.append(arguments[2])
+        return StartupRow(1.0, 1.0, 1.0, 1)  # any row will do
+
+    monkeypatch.setattr("omnitide_cli.bench.soak.soak", soak)
+    Path("omnitide.toml").write_text("high-watermark = 2222\n")
+    assert omnitide("bench", "soak", clip).code == 0
+    assert omnitide("bench", "soak", clip, "--high-watermark", 3333).code == 0
+    assert [options.high_watermark for options in opened] == [2222, 3333]
+
+
+def test_flags_that_describe_one_run_are_no_settings(omnitide: Omnitide) -> None:
+    Path("omnitide.toml").write_text("json = true\n")  # watch's: there it has a variable
+    result = omnitide("inspect-kv", "--simulate", 3, "--audio", 25)
+    assert (result.code, "must-keep" in result.out) == (0, True)
 
 
 def test_the_help_tells_the_real_defaults(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,12 @@ from omnitide_cli.runtime.options import MOST_TOKENS, EngineOptions, check_water
 
 
 def model(*, on_gpu: bool = False) -> Any:
-    return SimpleNamespace(n_ctx_train=4096, caches_on_gpu=on_gpu, bytes_per_cell=lambda cache_type: 1000)
+    return SimpleNamespace(
+        n_ctx_train=4096,
+        caches_on_gpu=on_gpu,
+        bytes_per_cell=lambda cache_type: 600,
+        scratch_per_cell=lambda options: 100,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +32,18 @@ def test_watermark_unit_and_answer_fit_with_slack_in_whole_pages() -> None:
 
 
 def test_full_takes_half_of_the_memory_at_most() -> None:
-    assert sizing.choose_ctx(EngineOptions(policy="full"), model()) == 1984
+    assert sizing.choose_ctx(EngineOptions(policy="full"), model()) == 4_000_000 // 2 // 700 // 64 * 64
 
 
-@pytest.mark.parametrize("options", [EngineOptions(ctx=5000), EngineOptions(high_watermark=5000)])
+def test_policies_that_shift_need_room_for_untouched_keys() -> None:
+    assert sizing.bytes_per_cell(EngineOptions(policy="full"), model()) == 700
+    assert sizing.bytes_per_cell(EngineOptions(), model()) == 1000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [EngineOptions(ctx=5000), EngineOptions(high_watermark=5000), EngineOptions(policy="full", ctx=1_000_000)],
+)
 def test_a_cache_that_memory_can_not_hold_is_refused(options: EngineOptions) -> None:
     with pytest.raises(ModelError, match=r"GB of memory are free") as refused:
         sizing.choose_ctx(options, model())
