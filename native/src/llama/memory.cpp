@@ -13,8 +13,7 @@
 
 namespace ot {
 
-// Forwards everything to the cache it owns, except where a token goes (init_batch), what a pending update does
-// (init_update) and whether positions can shift.
+// Forwards everything to the cache it owns, except where a token goes (init_batch) and whether positions can shift.
 class TideMemory final : public llama_memory_i {
 public:
     TideMemory(llama_memory_ptr inner, llama_kv_cache & cache, CacheHandle & handle)
@@ -39,16 +38,9 @@ public:
     }
 
     void place_next(std::vector<uint32_t> cells) { next_cells_ = std::move(cells); }
-    void queue(std::vector<Row> rows, const std::vector<uint32_t> & freed) {
-        for (const uint32_t cell : freed) pristine_.release(cell);
-        pending_ = std::move(rows);
-        freed_ = freed;
-    }
-    bool take_failure() { return std::exchange(failed_, false); }
-
     llama_memory_context_ptr init_batch(llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) override;
     llama_memory_context_ptr init_full() override { return cache_.init_full(); }
-    llama_memory_context_ptr init_update(llama_context * context, bool optimize) override;
+    llama_memory_context_ptr init_update(llama_context * context, bool optimize) override { return cache_.init_update(context, optimize); }
     bool get_can_shift() const override { return true; }
 
     void clear(bool data) override { cache_.clear(data); }
@@ -67,37 +59,20 @@ public:
     }
     void state_read(llama_io_read_i & io, llama_seq_id seq, llama_state_seq_flags flags) override { cache_.state_read(io, seq, flags); }
 
-    bool apply_pending(llama_context & context);
+    bool relocate(llama_context & context, const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
 
 private:
-    void move_cells(const std::vector<Row> & rows);
+    void move_cells(const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
 
     llama_memory_ptr inner_;
     llama_kv_cache & cache_;
     PristineKeys pristine_;
     CacheHandle * handle_;
     std::vector<uint32_t> next_cells_;
-    std::vector<Row> pending_;
-    std::vector<uint32_t> freed_;  // cells that the pending relocation leaves empty
-    bool failed_ = false;
+    Relocator relocator_;
 };
 
 namespace {
-
-// What llama_context::memory_update applies: our relocation instead of the stock K-shift.
-class RelocationContext final : public llama_memory_context_i {
-public:
-    RelocationContext(TideMemory & memory, llama_context & context) : memory_(memory), context_(context) {}
-    bool next() override { return false; }
-    bool apply() override { return memory_.apply_pending(context_); }
-    const llama_ubatch & get_ubatch() const override { return none_; }
-    llama_memory_status get_status() const override { return LLAMA_MEMORY_STATUS_SUCCESS; }
-
-private:
-    TideMemory & memory_;
-    llama_context & context_;
-    llama_ubatch none_{};
-};
 
 std::string type_name(const llama_memory_i & memory) {
     int status = 0;
@@ -168,24 +143,16 @@ llama_memory_context_ptr TideMemory::init_batch(llama_batch_allocr & balloc, uin
     return std::make_unique<llama_kv_cache_context>(&cache_, std::move(slots), std::move(ubatches));
 }
 
-llama_memory_context_ptr TideMemory::init_update(llama_context * context, bool optimize) {
-    if (pending_.empty()) return cache_.init_update(context, optimize);
-    return std::make_unique<RelocationContext>(*this, *context);
-}
-
-bool TideMemory::apply_pending(llama_context & context) {
-    const std::vector<Row> rows = std::exchange(pending_, {});
-    failed_ = true;  // an exception on the way counts as failure, too
-    if (!relocate_rows(context, cache_, pristine_, rows)) return false;
-    move_cells(rows);
-    freed_.clear();
-    failed_ = false;
+bool TideMemory::relocate(llama_context & context, const std::vector<Row> & rows, const std::vector<uint32_t> & freed) {
+    for (const uint32_t cell : freed) pristine_.release(cell);
+    if (!relocator_.run(context, cache_, pristine_, rows)) return false;
+    move_cells(rows, freed);
     return true;
 }
 
 // Writes all cells anew: most of them change, and llama.cpp keeps two ordered sets of them, in which building costs less
 // than moving one by one. Never cells.pos_add: it marks a pending K-shift.
-void TideMemory::move_cells(const std::vector<Row> & rows) {
+void TideMemory::move_cells(const std::vector<Row> & rows, const std::vector<uint32_t> & freed) {
     struct Saved {
         llama_pos position;
         uint32_t cell;
@@ -193,7 +160,7 @@ void TideMemory::move_cells(const std::vector<Row> & rows) {
     };
     const llama_kv_cells & old = cells();
     std::vector<bool> leaves(old.size(), false);
-    for (const uint32_t cell : freed_) leaves[cell] = true;
+    for (const uint32_t cell : freed) leaves[cell] = true;
     std::vector<const Row *> row_of(old.size(), nullptr);
     for (const Row & row : rows) row_of[row.src] = &row;
     std::vector<Saved> saved;
@@ -268,17 +235,12 @@ void CacheHandle::remove(const std::vector<uint32_t> & cells) {
     for (const uint32_t cell : cells) memory_->remove(cell);
 }
 
-bool CacheHandle::relocate(std::vector<Row> rows, const std::vector<uint32_t> & freed) {
+bool CacheHandle::relocate(const std::vector<Row> & rows, const std::vector<uint32_t> & freed) {
     if (rows.empty()) {
         remove(freed);
         return true;
     }
-    if (!memory_) return false;
-    memory_->queue(std::move(rows), freed);
-    // Through memory_update, which drops the graph kept for reuse and reserves again; a relocation behind its back
-    // would leave a stale reusable graph.
-    context_.memory_update(false);
-    return !memory_->take_failure();
+    return memory_ && memory_->relocate(context_, rows, freed);
 }
 
 size_t CacheHandle::key_width(uint32_t layer) const {

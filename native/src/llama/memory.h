@@ -37,7 +37,7 @@ public:
 
     // Runs the relocation now, then moves the cells' metadata and empties `freed`, which rows may move into.
     // false: the rows are in an unknown state.
-    bool relocate(std::vector<Row> rows, const std::vector<uint32_t> & freed);
+    bool relocate(const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
 
     // One layer's key row as floats; empty when there is no such layer or cell.
     std::vector<float> key_row(uint32_t layer, uint32_t cell) const;

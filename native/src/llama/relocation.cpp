@@ -165,7 +165,7 @@ private:
 
         ggml_tensor * k = ggml_reshape_3d(ctx_, gathered, hparams.n_embd_head_k(layer), hparams.n_head_kv(layer), rows.size());
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);  // its own inverse
-        k = rows.turns.ready() ? turned(k, rows.turns) : roped(layer, k, rows.delta.tensor);
+        k = rows.turns.ready() ? rows.turns.apply(ctx_, k) : roped(layer, k, rows.delta.tensor);
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);
         return ggml_reshape_2d(ctx_, k, gathered->ne[0], rows.size());
     }
@@ -180,16 +180,6 @@ private:
                              cparams.yarn_beta_fast, cparams.yarn_beta_slow);
     }
 
-    ggml_tensor * turned(ggml_tensor * k, const Turns & turns) {
-        const int64_t half = k->ne[0] / 2;
-        const auto part = [&](size_t offset) { return ggml_view_3d(ctx_, k, half, k->ne[1], k->ne[2], k->nb[1], k->nb[2], offset); };
-        ggml_tensor * low = part(0);
-        ggml_tensor * high = part(static_cast<size_t>(half) * k->nb[0]);
-        ggml_tensor * new_low = ggml_sub(ctx_, ggml_mul(ctx_, low, turns.cos()), ggml_mul(ctx_, high, turns.sin()));
-        ggml_tensor * new_high = ggml_add(ctx_, ggml_mul(ctx_, high, turns.cos()), ggml_mul(ctx_, low, turns.sin()));
-        return ggml_concat(ctx_, new_low, new_high, 0);
-    }
-
     void add_values(ggml_tensor * v, const Group & rows) {
         if (!transposed_) {
             ggml_tensor * values = flat(v);
@@ -198,11 +188,12 @@ private:
         }
         // Flash attention off: memory is [cells, embedding]. Turned once there and back, whole rows can be gathered and
         // scattered; element by element it took more than twice as long.
+        // Through f32 and a contiguous copy, since ggml copies elements of one type, or to strided places, one call each.
         const int64_t span = rows.span();
         ggml_tensor * columns = ggml_view_2d(ctx_, v, span, v->ne[0], ggml_element_size(v) * static_cast<size_t>(v->ne[1]), 0);
-        ggml_tensor * table = expand(ggml_cont(ctx_, ggml_transpose(ctx_, columns)));
+        ggml_tensor * table = expand(ggml_cast(ctx_, ggml_transpose(ctx_, columns), GGML_TYPE_F32));
         ggml_tensor * moved = ggml_set_rows(ctx_, table, gather(table, rows), rows.dst.tensor);
-        expand(ggml_cpy(ctx_, ggml_transpose(ctx_, moved), columns));
+        expand(ggml_cpy(ctx_, ggml_cast(ctx_, ggml_transpose(ctx_, moved), v->type), columns));
     }
 
     ggml_context * ctx_;
@@ -213,9 +204,31 @@ private:
     bool transposed_;
 };
 
+// Tensors of one layer's graph at most, views and inputs among them.
+constexpr size_t nodes_per_layer = 56;
+
 }  // namespace
 
-bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows) {
+struct Relocator::Scheduler {
+    ggml_backend_sched_ptr sched;
+    size_t max_nodes;
+
+    Scheduler(llama_context & context, size_t n_layers) : max_nodes(n_layers * nodes_per_layer + 32) {
+        ggml_backend_sched_t of_context = context.get_sched();
+        std::vector<ggml_backend_t> backends;
+        std::vector<ggml_backend_buffer_type_t> buffer_types;
+        for (int i = 0; i < ggml_backend_sched_get_n_backends(of_context); ++i) {
+            backends.push_back(ggml_backend_sched_get_backend(of_context, i));
+            buffer_types.push_back(ggml_backend_sched_get_buffer_type(of_context, backends.back()));
+        }
+        sched.reset(ggml_backend_sched_new(backends.data(), buffer_types.data(), static_cast<int>(backends.size()), max_nodes, false, false));
+    }
+};
+
+Relocator::Relocator() = default;
+Relocator::~Relocator() = default;
+
+bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows) {
     const bool shifts = std::any_of(rows.begin(), rows.end(), [](const Row & row) { return row.delta != 0; });
     // Without memory for them the stored keys are rotated again and again: less exact, but the session goes on.
     Groups groups = group(rows, pristine, shifts && pristine.allocate());
@@ -225,7 +238,8 @@ bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys
     const SharedRotation shared = shared_rotation(context, layers);
     groups.first.turns.compute(shared, groups.first.delta.values);
     groups.again.turns.compute(shared, groups.again.delta.values);
-    const size_t max_nodes = layers.size() * 56 + 16;
+    if (!scheduler_) scheduler_ = std::make_unique<Scheduler>(context, layers.size());
+    const size_t max_nodes = scheduler_->max_nodes;
     const ggml_init_params params{ggml_tensor_overhead() * max_nodes + ggml_graph_overhead_custom(max_nodes, false), nullptr, true};
     ggml_context_ptr ctx{ggml_init(params)};
     ggml_cgraph * graph = ggml_new_graph_custom(ctx.get(), max_nodes, false);
@@ -239,7 +253,7 @@ bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys
     GraphBuilder builder{ctx.get(), graph, context, cache, pristine};
     for (const uint32_t layer : layers) builder.add_layer(layer, groups, hadamard);
 
-    ggml_backend_sched_t sched = context.get_sched();
+    ggml_backend_sched_t sched = scheduler_->sched.get();
     context.synchronize();
     ggml_backend_sched_reset(sched);
     if (!ggml_backend_sched_alloc_graph(sched, graph)) return false;
@@ -248,9 +262,7 @@ bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys
     groups.again.upload();
     groups.values.upload();
     if (hadamard && hadamard->buffer) cache.set_input_k_rot(hadamard);
-    const ggml_status status = context.graph_compute(graph, true);
-    context.synchronize();
-    ggml_backend_sched_reset(sched);
+    const ggml_status status = ggml_backend_sched_graph_compute(sched, graph);
     if (status != GGML_STATUS_SUCCESS) return false;
     move_entries(rows, pristine);
     return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 struct llama_context;
@@ -17,9 +18,24 @@ struct Row {
     int32_t delta;
 };
 
-// Gathers every row that moves or shifts, then scatters: rows may overlap in any way. Sources are distinct, and so are
-// destinations; a destination is either free or itself a source. Keys, values and what is known of pristine keys change;
-// the cells are the caller's. false: nothing is promised about the rows.
-bool relocate_rows(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows);
+// Runs relocations of one context's cache.
+//
+// Its graphs have a scheduler of their own, over the context's backends. The context's scheduler holds the graph that
+// llama.cpp reuses from one decode to the next; borrowing it means dropping that graph and reserving the largest one anew,
+// which cost more than a sixth of a round.
+class Relocator {
+public:
+    Relocator();
+    ~Relocator();
+
+    // Gathers every row that moves or shifts, then scatters: rows may overlap in any way. Sources are distinct, and so
+    // are destinations; a destination is either free or itself a source. Keys, values and what is known of pristine keys
+    // change; the cells are the caller's. false: nothing is promised about the rows.
+    bool run(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows);
+
+private:
+    struct Scheduler;
+    std::unique_ptr<Scheduler> scheduler_;  // made at the first relocation
+};
 
 }  // namespace ot

@@ -27,8 +27,9 @@ SharedRotation shared_rotation(const llama_context & context, const std::vector<
         const int32_t il = static_cast<int32_t>(layer);
         const bool whole_head = hparams.has_rope(layer) && hparams.n_rot(layer) == hparams.n_embd_head_k(layer);
         if (!whole_head || model.get_rope_factors(cparams, il)) return {};
-        const SharedRotation own{hparams.n_rot(layer) / 2, model.get_rope_freq_base(cparams, il), model.get_rope_freq_scale(cparams, il)};
-        if (shared.half != 0 && (own.half != shared.half || own.base != shared.base || own.scale != shared.scale)) return {};
+        const SharedRotation own{hparams.n_rot(layer) / 2, hparams.n_head_kv(layer), model.get_rope_freq_base(cparams, il), model.get_rope_freq_scale(cparams, il)};
+        const bool alike = own.half == shared.half && own.heads == shared.heads && own.base == shared.base && own.scale == shared.scale;
+        if (shared.half != 0 && !alike) return {};
         shared = own;
     }
     return shared;
@@ -36,38 +37,50 @@ SharedRotation shared_rotation(const llama_context & context, const std::vector<
 
 void Turns::compute(const SharedRotation & shared, const std::vector<int32_t> & deltas) {
     if (shared.half == 0 || deltas.empty()) return;
-    half_ = shared.half;
-    rows_ = static_cast<int64_t>(deltas.size());
-    cos_.reserve(deltas.size() * static_cast<size_t>(half_));
-    sin_.reserve(cos_.capacity());
-    std::unordered_map<int32_t, size_t> known;  // few differ: units that came together shift together
+    head_ = 2 * shared.half;
+    std::unordered_map<int32_t, int32_t> known;  // few differ: units that came together shift together
     for (const int32_t delta : deltas) {
-        const auto [found, is_new] = known.try_emplace(delta, cos_.size());
-        for (int64_t i = 0; i < half_; ++i) {
-            if (is_new) {
-                const double angle = delta * shared.scale * std::pow(shared.base, -static_cast<double>(i) / static_cast<double>(half_));
-                cos_.push_back(static_cast<float>(std::cos(angle)));
-                sin_.push_back(static_cast<float>(std::sin(angle)));
-            } else {
-                cos_.push_back(cos_[found->second + static_cast<size_t>(i)]);
-                sin_.push_back(sin_[found->second + static_cast<size_t>(i)]);
-            }
+        const auto [found, is_new] = known.try_emplace(delta, static_cast<int32_t>(known.size()));
+        which_.values.push_back(found->second);
+        if (!is_new) continue;
+        for (int64_t i = 0; i < head_; ++i) {
+            const double exponent = static_cast<double>(i % shared.half) / static_cast<double>(shared.half);
+            const double angle = delta * shared.scale * std::pow(shared.base, -exponent);
+            cosines_.values.push_back(static_cast<float>(std::cos(angle)));
+            sines_.values.push_back(static_cast<float>(i < shared.half ? -std::sin(angle) : std::sin(angle)));
         }
     }
+    swapped_.values.resize(2 * static_cast<size_t>(shared.heads) * deltas.size());
+    for (size_t i = 0; i < swapped_.values.size(); ++i) swapped_.values[i] = static_cast<int32_t>(i ^ 1);
 }
 
 void Turns::declare(ggml_context * ctx) {
-    if (cos_.empty()) return;
-    t_cos_ = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, half_, 1, rows_);
-    t_sin_ = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, half_, 1, rows_);
-    ggml_set_input(t_cos_);
-    ggml_set_input(t_sin_);
+    if (head_ == 0) return;
+    const int64_t rows = static_cast<int64_t>(which_.values.size());
+    const int64_t distinct = static_cast<int64_t>(cosines_.values.size()) / head_;
+    cosines_.tensor = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, head_, distinct);
+    sines_.tensor = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, head_, distinct);
+    which_.tensor = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, rows);
+    swapped_.tensor = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, static_cast<int64_t>(swapped_.values.size()));
+    for (ggml_tensor * input : {cosines_.tensor, sines_.tensor, which_.tensor, swapped_.tensor}) ggml_set_input(input);
+    cos_ = ggml_reshape_3d(ctx, ggml_get_rows(ctx, cosines_.tensor, which_.tensor), head_, 1, rows);
+    sin_ = ggml_reshape_3d(ctx, ggml_get_rows(ctx, sines_.tensor, which_.tensor), head_, 1, rows);
 }
 
 void Turns::upload() const {
-    if (!t_cos_) return;
-    ggml_backend_tensor_set(t_cos_, cos_.data(), 0, cos_.size() * sizeof(float));
-    ggml_backend_tensor_set(t_sin_, sin_.data(), 0, sin_.size() * sizeof(float));
+    if (!ready()) return;
+    const auto set = [](const auto & input) { ggml_backend_tensor_set(input.tensor, input.values.data(), 0, ggml_nbytes(input.tensor)); };
+    set(cosines_);
+    set(sines_);
+    set(which_);
+    set(swapped_);
+}
+
+ggml_tensor * Turns::apply(ggml_context * ctx, ggml_tensor * k) const {
+    // Halves change places by a gather: ggml concatenates element by element.
+    ggml_tensor * halves = ggml_reshape_2d(ctx, k, head_ / 2, swapped_.tensor->ne[0]);
+    ggml_tensor * swapped = ggml_reshape_3d(ctx, ggml_get_rows(ctx, halves, swapped_.tensor), k->ne[0], k->ne[1], k->ne[2]);
+    return ggml_add(ctx, ggml_mul(ctx, k, cos_), ggml_mul(ctx, swapped, sin_));
 }
 
 }  // namespace ot

@@ -21,13 +21,14 @@ int shift_rope_type(const llama_model & model);
 // The rotation that all layers share: halves of a head turn against each other, by frequencies of base and scale alone.
 struct SharedRotation {
     int64_t half = 0;  // 0: layers differ, or the model's rope is of another kind
+    int64_t heads = 0;
     double base = 0;
     double scale = 0;
 };
 
 SharedRotation shared_rotation(const llama_context & context, const std::vector<uint32_t> & layers);
 
-// Cosines and sines of every row's rotation, as graph inputs [half, 1, rows].
+// The rotation of every row: keys x cos + keys with swapped halves x sin, where the first half's sines are negative.
 class Turns {
 public:
     // For rows that rotate by so many positions each; nothing when there is no shared rotation.
@@ -35,16 +36,23 @@ public:
     void declare(ggml_context * ctx);
     void upload() const;
 
-    bool ready() const { return t_cos_ != nullptr; }
-    ggml_tensor * cos() const { return t_cos_; }
-    ggml_tensor * sin() const { return t_sin_; }
+    bool ready() const { return cos_ != nullptr; }
+    // k [head, heads, rows], contiguous f32, rotated.
+    ggml_tensor * apply(ggml_context * ctx, ggml_tensor * k) const;
 
 private:
-    int64_t half_ = 0;
-    int64_t rows_ = 0;
-    std::vector<float> cos_, sin_;
-    ggml_tensor * t_cos_ = nullptr;
-    ggml_tensor * t_sin_ = nullptr;
+    template <typename T>
+    struct Input {
+        std::vector<T> values;
+        ggml_tensor * tensor = nullptr;
+    };
+
+    int64_t head_ = 0;
+    Input<float> cosines_, sines_;  // [head, distinct rotations]
+    Input<int32_t> which_;          // [rows]: each row's rotation
+    Input<int32_t> swapped_;        // [2 x heads x rows]: for each half of a head the other one
+    ggml_tensor * cos_ = nullptr;   // [head, 1, rows]
+    ggml_tensor * sin_ = nullptr;
 };
 
 }  // namespace ot

@@ -338,7 +338,7 @@ Maintained Session::maintain(uint32_t limit) {
         std::vector<Row> rows;
         rows.reserve(done.upkeep.rows.size());
         for (const Relocated & row : done.upkeep.rows) rows.push_back({row.src, row.dst, row.delta});
-        if (!cache_->relocate(std::move(rows), done.upkeep.freed)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
+        if (!cache_->relocate(rows, done.upkeep.freed)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
     }
     broken_ = false;
     done.migrate_ms = migrating.ms();
