@@ -1,4 +1,4 @@
-"""Scenes as a video file: H.264 picture and AAC sound. The only module of the world that needs PyAV."""
+"""Scenes as a video file: H.264 picture and AAC sound."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -7,10 +7,11 @@ from pathlib import Path
 import av
 import numpy as np
 
-from omnitide_cli.bench.world import picture as pictures
-from omnitide_cli.bench.world.picture import Image
+from omnitide_cli.bench.world import canvas as canvases
+from omnitide_cli.bench.world.outside import Image
 from omnitide_cli.bench.world.scene import Scene
-from omnitide_cli.bench.world.sound import Wave, play
+from omnitide_cli.bench.world.sound import track
+from omnitide_cli.bench.world.split import TRAINING, Split
 
 RATE = 44100
 
@@ -19,6 +20,7 @@ def write_clip(
     path: Path,
     scenes: Sequence[Scene],
     seed: int,
+    split: Split = TRAINING,
     width: int = 320,
     height: int = 180,
     frames_per_second: int = 25,
@@ -31,37 +33,28 @@ def write_clip(
         video.width, video.height, video.pix_fmt = width, height, "yuv420p"
         audio = container.add_stream("aac", rate=RATE, layout="mono", bit_rate=64000)
         for index, image in enumerate(
-            image for scene in scenes for image in _frames(scene, width, height, frames_per_second, rng)
+            image for scene in scenes for image in _frames(scene, width, height, frames_per_second, split, rng)
         ):
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             frame.pts, frame.time_base = index, Fraction(1, frames_per_second)
             container.mux(video.encode(frame))
         container.mux(video.encode())
-        wave = np.concatenate([_faded(scene, rng) for scene in scenes])
+        sounds, seconds = [scene.sound for scene in scenes], [scene.seconds for scene in scenes]
+        wave = track(sounds, seconds, RATE, rng, split.voices)
         sound = av.AudioFrame.from_ndarray(wave[None], format="fltp", layout="mono")
         sound.sample_rate, sound.pts, sound.time_base = RATE, 0, Fraction(1, RATE)
         container.mux(audio.encode(sound))
         container.mux(audio.encode())
 
 
-def _frames(scene: Scene, width: int, height: int, rate: int, rng: np.random.Generator) -> list[Image]:
-    """Every frame of a scene; a shape sways a little, everything else stands still."""
+def _frames(scene: Scene, width: int, height: int, rate: int, split: Split, rng: np.random.Generator) -> list[Image]:
+    """Every frame of a scene; what is on it sways a little."""
     count = scene.seconds * rate
     if scene.picture is None:
         return [np.zeros((height, width, 3), np.uint8)] * count
-    canvas = pictures.lay_out(scene.picture, rng, width / height)
+    canvas = canvases.lay_out(scene.picture, rng, width / height, split.backdrops)
     phases = 2 * np.pi * np.arange(count) / (2 * rate)
     return [
-        pictures.draw(canvas, width, height, 1.5, (0.02 * float(np.sin(phase)), 0.01 * float(np.cos(phase))))
+        canvases.draw(canvas, width, height, 1.5, (0.02 * float(np.sin(phase)), 0.01 * float(np.cos(phase))))
         for phase in phases
     ]
-
-
-def _faded(scene: Scene, rng: np.random.Generator) -> Wave:
-    """A scene's sound with 10 ms of fade at both ends, so that cuts don't click."""
-    samples = scene.seconds * RATE
-    if scene.sound is None:
-        return np.zeros(samples, np.float32)
-    wave = play(scene.sound, samples, RATE, rng)
-    edge = np.minimum(np.arange(samples), np.arange(samples)[::-1]) / (0.01 * RATE)
-    return (wave * np.clip(edge, 0, 1)).astype(np.float32)

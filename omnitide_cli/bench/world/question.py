@@ -1,194 +1,258 @@
-"""What may be asked about the present second, in which words, and the true answer."""
+"""What may be asked after some seconds of the world, in which words, and the true answer.
 
-from collections.abc import Iterator, Sequence
+Forms are few and regular. Each belongs to a kind and a sense:
+
+    kind     now (the present second) · recall (something earlier) · count (how often so far) · scope (nothing of it)
+    sense    image · sound · both (asked by one and answered by the other, or by both)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
-from omnitide_cli.bench.world.picture import COLOURS, SHAPES, Picture
+from omnitide_cli.bench.world import key as keys
+from omnitide_cli.bench.world.glyph import DIGITS, LETTERS
+from omnitide_cli.bench.world.picture import COLOURS, SHAPES, Figure
 from omnitide_cli.bench.world.scene import Scene
-from omnitide_cli.bench.world.sound import NOTES, Sound
+from omnitide_cli.bench.world.sound import NOTES
+from omnitide_cli.bench.world.words import WORDS
 
 DEFAULT_QUESTION = "What do you see and hear?"
-NO_PICTURE = "There is no picture."
-NOTHING_BEFORE = "There was nothing before."
-OUT_OF_SCOPE = "I only know colours, shapes and notes."
+OUT_OF_SCOPE = "I only know this small world."
+UNCLEAR = "Unclear."
+OFTEN = ("Never.", "Once.", "Twice.", "Three times.", "More often.")
+NUMBERS = ("None.", "One.", "Two.", "Three.")
+AGO = ("one second", "two seconds", "three seconds", "four seconds")
 
 WORDINGS: dict[str, tuple[str, ...]] = {
-    "all": (
-        DEFAULT_QUESTION,
-        "What do you see and hear now?",
-        "What is there?",
-        "What is there now?",
-        "What is happening?",
-        "What's going on?",
-        "Describe what you see and hear.",
-        "Describe this second.",
-        "Tell me what you see and hear.",
-        "What can you see and hear?",
-        "What is it now?",
-    ),
-    "see": (
-        "What do you see?",
-        "What do you see now?",
-        "What can you see?",
-        "What is in the picture?",
-        "What is on the screen?",
-        "What do you see right now?",
-        "Describe the picture.",
-        "What does the picture show?",
-        "Which object is there?",
-        "What object do you see?",
-    ),
-    "hear": (
-        "What do you hear?",
-        "What do you hear now?",
-        "What can you hear?",
-        "What sound is it?",
-        "What do you hear right now?",
-        "Describe the sound.",
-        "Which note is it?",
-        "Which note do you hear?",
-        "What note is playing?",
-        "Which note is playing now?",
-        "What is the note?",
-        "Name the note.",
-    ),
-    "colour": (
-        "What colour is it?",
-        "Which colour is it?",
-        "Which colour do you see?",
-        "What is the colour?",
-        "What colour is the shape?",
-        "Which colour is the shape now?",
-        "What color is it?",
-        "Name the colour.",
-        "Which colour is there now?",
-    ),
-    "shape": (
-        "What shape is it?",
-        "Which shape is it?",
-        "Which shape do you see?",
-        "What is the shape?",
-        "What shape is there now?",
-        "Which shape is there?",
-        "Name the shape.",
-        "Which shape is it now?",
-    ),
-    "before": (
-        "What was there before?",
-        "What was before that?",
-        "What did you see and hear before?",
-        "What was there one second ago?",
-        "What was there a second ago?",
-    ),
-    "scope": (
-        "Who are you?",
-        "What is your name?",
-        "Tell me a joke.",
-        "What is the capital of France?",
-        "How old are you?",
-        "Write a poem.",
-        "What time is it?",
-        "How is the weather?",
-        "Can you help me?",
-        "Hello!",
-        "Hello, how are you?",
-        "What is two plus two?",
-        "Who made this?",
-        "Where are we?",
-        "Why?",
-        "Translate this.",
-    ),
+    "all": (DEFAULT_QUESTION, "What do you see and hear now?", "What is there now?", "What is happening?"),
+    "see": ("What do you see?", "What do you see now?", "What is in the picture?"),
+    "hear": ("What do you hear?", "What do you hear now?", "What sound is it?"),
+    "colour": ("What colour is it?", "Which colour is it?"),
+    "shape": ("What shape is it?", "Which shape is it?"),
+    "left": ("What is on the left?",),
+    "right": ("What is on the right?",),
+    "number": ("How many shapes are there?",),
+    "scope": ("Who are you?", "Hello!", "What is your name?", "Tell me a joke.", "How is the weather?", "Why?"),
 }
-_CHECKS = {
-    "colour": ("Is it {}?", "Do you see something {}?", "Is the shape {}?"),
-    "shape": ("Is there a {}?", "Is it a {}?", "Do you see a {}?"),
-    "note": ("Do you hear {}?", "Is the note {}?", "Do you hear the note {}?"),
-}
-_OPTIONS: dict[str, tuple[str, ...]] = {"colour": tuple(COLOURS), "shape": SHAPES, "note": NOTES}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in words, its kind, and the true answer."""
+    """A question in words and its true answer."""
 
+    form: str
     kind: str
+    sense: str
     text: str
     answer: str
+    age: int | None
+    """Seconds since the latest second that it is about, 0 for the present one; None if there is none."""
 
 
-def ask(kind: str, scenes: Sequence[Scene], rng: np.random.Generator) -> Question:
-    """A question of this kind ("check" or a key of WORDINGS) after `scenes`, the last of which is now."""
-    if kind == "check":
-        return _check(scenes, rng)
-    return Question(kind, _vary(str(rng.choice(WORDINGS[kind])), rng), answer(kind, scenes))
+T = TypeVar("T")
+Asker = Callable[[Sequence[Scene], np.random.Generator], Question | None]
 
 
-def answer(kind: str, scenes: Sequence[Scene]) -> str:
-    """The true answer to a question of this kind (a key of WORDINGS) after `scenes`."""
-    if kind == "scope":
-        return OUT_OF_SCOPE
-    if kind == "before":
-        return _sentence(_everything(scenes[-2])) if len(scenes) > 1 else NOTHING_BEFORE
-    now = scenes[-1] if scenes else Scene(None, None)
-    if kind == "all":
-        return _sentence(_everything(now))
-    if kind == "hear":
-        heard = now.hearing()
-        return "I hear nothing." if heard == "silence" else _sentence(heard)
-    if now.picture is None:
-        return NO_PICTURE
-    if kind == "see":
-        return _sentence(now.sight())
-    if now.picture.outside:
-        return f"The {kind} is unclear."
-    return f"It is {now.picture.colour}." if kind == "colour" else f"It is a {now.picture.shape}."
+def ask(form: str, seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """A question of this form (a key of FORMS) after `seen`, whose last scene is now; None where it makes no sense."""
+    return FORMS[form](seen, rng)
+
+
+def plain(form: str, seen: Sequence[Scene], text: str = "") -> Question | None:
+    """A question about the present second that needs no choice: `form` is a key of WORDINGS."""
+    text = text or WORDINGS[form][0]
+    now = seen[-1] if seen else Scene(None, None)
+    if form == "scope":
+        return Question(form, "scope", "both", text, OUT_OF_SCOPE, None)
+    if form == "all":
+        return Question(form, "now", "both", text, everything(now), 0)
+    if form == "hear":
+        return Question(form, "now", "sound", text, sentence([now.hearing()]), 0)
+    answer = _sight(form, now)
+    return Question(form, "now", "image", text, answer, 0) if answer else None
+
+
+def everything(scene: Scene) -> str:
+    """A scene in a sentence."""
+    return sentence([*scene.sights(), scene.hearing()])
+
+
+def sentence(phrases: Sequence[str]) -> str:
+    """Phrases joined to a sentence."""
+    text = " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
+    return text[0].upper() + text[1:] + "."
 
 
 def sentences() -> Iterator[str]:
-    """Every question and every answer of the world, once."""
+    """Every question and every answer of the world, its words in all their places; pictures of one figure only."""
     for texts in WORDINGS.values():
         yield from texts
-    for about, texts in _CHECKS.items():
-        yield from (text.format(option) for text in texts for option in _OPTIONS[about])
-    pictures = [Picture(c, s) for c, s in product(COLOURS, SHAPES)] + [Picture(outside="noise"), None]
-    sounds = [Sound(n) for n in NOTES] + [Sound(), Sound(outside="noise")]
-    for picture, sound in product(pictures, sounds):
-        yield from (answer(kind, [Scene(picture, sound)]) for kind in ("all", "see", "hear", "colour", "shape"))
-    yield from ("Yes.", "No.", "It is unclear.", NOTHING_BEFORE, OUT_OF_SCOPE)
+    for key in keys.every():
+        yield f"{keys.present(key)} {keys.past(key)} {keys.often(key)} {keys.beside(key)} {keys.other(key)}"
+    figures = [Figure(colour, shape).phrase() for colour, shape in product(COLOURS, SHAPES)]
+    sights = [*figures, *(f"the digit {g}" for g in DIGITS), *(f"the letter {g}" for g in LETTERS)]
+    sounds = [*(f"the word {w}" for w in WORDS), *(f"the note {n}" for n in NOTES), "silence", "an unclear sound"]
+    for sight, sound in product([*sights, "something unclear", "no picture"], sounds):
+        yield sentence([sight, sound])
+    for phrase in (*sights, *sounds, "something unclear", "no picture"):
+        yield sentence([phrase])
+    yield sentence([*figures[:2]])
+    for colour, shape in product(COLOURS, SHAPES):
+        yield f"It is {colour}. It is a {shape}. What colour was the last {shape}? What was the last {colour} shape?"
+    for ago, what in product(AGO, ("did you see", "did you hear", "was there")):
+        yield f"What {what} {ago} ago?"
+    yield from (f"What was the last {thing}?" for thing in ("word", "note", "digit", "letter"))
+    yield from (*OFTEN, *NUMBERS, UNCLEAR, OUT_OF_SCOPE, "Yes.", "No.")
 
 
-def _everything(scene: Scene) -> str:
-    return f"{scene.sight()} and {scene.hearing()}"
+def _sight(form: str, now: Scene) -> str | None:
+    if form == "see":
+        return sentence(now.sights())
+    picture = now.picture
+    if picture is None:
+        return None
+    if form in ("left", "right"):
+        return sentence([picture.figures[0 if form == "left" else -1].phrase()]) if len(picture.figures) > 1 else None
+    if form == "number":
+        return UNCLEAR if picture.outside else NUMBERS[len(picture.figures)]
+    if picture.outside:
+        return UNCLEAR
+    if len(picture.figures) != 1:
+        return None
+    figure = picture.figures[0]
+    return f"It is {figure.colour}." if form == "colour" else f"It is a {figure.shape}."
 
 
-def _sentence(phrase: str) -> str:
-    return phrase[0].upper() + phrase[1:] + "."
+def _worded(form: str) -> Asker:
+    def asker(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+        return plain(form, seen, str(rng.choice(WORDINGS[form])))
+
+    return asker
 
 
-def _check(scenes: Sequence[Scene], rng: np.random.Generator) -> Question:
-    """A yes-or-no question, true half of the time."""
-    now = scenes[-1] if scenes else Scene(None, None)
-    about = str(rng.choice(list(_CHECKS)))
-    if about == "note":
-        truth = now.sound.note if now.sound else ""
-        unclear = bool(now.sound and now.sound.outside)
-    else:
-        truth = getattr(now.picture, about) if now.picture else ""
-        unclear = bool(now.picture and now.picture.outside)
-    option = truth if truth and rng.random() < 0.5 else str(rng.choice(_OPTIONS[about]))
-    text = _vary(str(rng.choice(_CHECKS[about])).format(option), rng)
-    return Question("check", text, "It is unclear." if unclear else "Yes." if option == truth else "No.")
+def _check(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """Yes or no about the present second, true half of the time."""
+    here = keys.of_scene(seen[-1])
+    key = _one(here, rng) if here and rng.random() < 0.5 else keys.any_key(rng)
+    answer = "Yes." if key in here else "No."
+    return Question("check", "now", keys.sense(key), keys.present(key), answer, 0)
 
 
-def _vary(text: str, rng: np.random.Generator) -> str:
-    """Write it as people type: now and then without capital or final mark, or with a polite word."""
-    if rng.random() < 0.08:
-        text = str(rng.choice(["Please: ", "Now: ", "And now? ", "OK. "])) + text
-    if rng.random() < 0.15:
-        text = text.lower()
-    if rng.random() < 0.15:
-        text = text.rstrip("?.!")
-    return text
+def _ago(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """By the clock: what was there one to four seconds ago."""
+    age = int(rng.integers(1, len(AGO) + 1))
+    if age >= len(seen):
+        return None
+    scene, ago = seen[-1 - age], AGO[age - 1]
+    what = str(rng.choice(["see", "hear", "all"]))
+    if what == "see":
+        return Question("ago", "recall", "image", f"What did you see {ago} ago?", sentence(scene.sights()), age)
+    if what == "hear":
+        return Question("ago", "recall", "sound", f"What did you hear {ago} ago?", sentence([scene.hearing()]), age)
+    return Question("ago", "recall", "both", f"What was there {ago} ago?", everything(scene), age)
+
+
+def _with(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """By the other sense: what was seen with a sound, heard with a picture, when it was there the last time."""
+    if len(seen) < 2:
+        return None
+    here = keys.of_scene(seen[int(rng.integers(len(seen) - 1))], single=True)
+    if not here:
+        return None
+    key = _one(here, rng)
+    age = _age(seen, key)
+    if not age:
+        return None
+    scene = seen[-1 - age]
+    answer = sentence(scene.sights()) if keys.sense(key) == "sound" else sentence([scene.hearing()])
+    return Question("with", "recall", "both", keys.other(key), answer, age)
+
+
+def _last(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """By its sort: the last word, note, digit, letter, red shape; the colour of the last circle."""
+    sort = str(rng.choice(["word", "note", "digit", "letter", "colour", "shape"]))
+    option = str(rng.choice(list(COLOURS) if sort == "colour" else SHAPES))
+    for age, scene in enumerate(reversed(seen)):
+        picture, sound = scene.picture, scene.sound
+        answers: list[str] = []
+        if sort in ("word", "note") and sound and getattr(sound, sort):
+            answers = [sentence([sound.phrase()])]
+        elif sort in ("digit", "letter") and picture and picture.glyph in (DIGITS if sort == "digit" else LETTERS):
+            answers = [sentence(picture.phrases())]
+        elif sort == "colour" and picture:
+            answers = [sentence([f.phrase()]) for f in picture.figures if f.colour == option]
+        elif sort == "shape" and picture:
+            answers = [f"It was {f.colour}." for f in picture.figures if f.shape == option]
+        if answers:
+            text = {"colour": f"What was the last {option} shape?", "shape": f"What colour was the last {option}?"}
+            asked = text.get(sort, f"What was the last {sort}?")
+            sense = "sound" if sort in ("word", "note") else "image"
+            return Question("last", "recall", sense, asked, answers[0], age) if age and len(answers) == 1 else None
+    return None
+
+
+def _did(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """Whether it was there at all so far, true half of the time."""
+    counts = _counts(seen)
+    key = _one(list(counts), rng) if counts and rng.random() < 0.5 else keys.any_key(rng)
+    age = _age(seen, key)
+    return Question("did", "count", keys.sense(key), keys.past(key), "No." if age is None else "Yes.", age)
+
+
+def _often(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """How many seconds so far had it; every number about as often as it can be."""
+    counts = _counts(seen)
+    number = _one(sorted({0, *(min(count, 4) for count in counts.values())}), rng)
+    key = _one([key for key, count in counts.items() if min(count, 4) == number], rng) if number else keys.any_key(rng)
+    return _counted(seen, [key], keys.often(key))
+
+
+def _often_both(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """How many seconds had both a certain sight and a certain sound."""
+    scene = seen[int(rng.integers(len(seen)))]
+    here = keys.of_scene(scene, single=True)
+    sights = [key for key in here if keys.sense(key) == "image"]
+    sounds = [key for key in here if keys.sense(key) == "sound"]
+    if not sights or not sounds:
+        return None
+    pair = [_one(sights, rng), _one(sounds, rng)]
+    if rng.random() < 0.3:  # a pair that may never have met
+        known = [key for other in seen for key in keys.of_scene(other) if keys.sense(key) == "sound"]
+        pair[1] = _one(known, rng)
+    return _counted(seen, pair, f"{keys.often(pair[0])[:-1]} with {keys.beside(pair[1])}?")
+
+
+def _counted(seen: Sequence[Scene], wanted: Sequence[keys.Key], text: str) -> Question:
+    ages = [age for age, scene in enumerate(reversed(seen)) if set(wanted) <= set(keys.of_scene(scene))]
+    sense = keys.sense(wanted[0]) if len(wanted) == 1 else "both"
+    return Question("often", "count", sense, text, OFTEN[min(len(ages), 4)], ages[0] if ages else None)
+
+
+def _counts(seen: Sequence[Scene]) -> Counter[keys.Key]:
+    """In how many seconds each key was there."""
+    return Counter(key for scene in seen for key in keys.of_scene(scene))
+
+
+def _age(seen: Sequence[Scene], key: keys.Key) -> int | None:
+    return next((age for age, scene in enumerate(reversed(seen)) if key in keys.of_scene(scene)), None)
+
+
+def _one(options: Sequence[T], rng: np.random.Generator) -> T:
+    return options[int(rng.integers(len(options)))]
+
+
+FORMS: dict[str, Asker] = {
+    **{form: _worded(form) for form in WORDINGS},
+    "check": _check,
+    "ago": _ago,
+    "with": _with,
+    "last": _last,
+    "did": _did,
+    "often": _often,
+    "together": _often_both,
+}

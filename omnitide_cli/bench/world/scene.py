@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnitide_cli.bench.world.picture import Picture, any_picture
-from omnitide_cli.bench.world.sound import Sound, any_sound
+from omnitide_cli.bench.world.sound import SILENCE, Sound, any_sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,25 +16,16 @@ class Scene:
     sound: Sound | None
     seconds: int = 1
 
-    def sight(self) -> str:
-        """What is seen, as a phrase that can stand inside a sentence."""
-        if self.picture is None:
-            return "no picture"
-        if self.picture.outside:
-            return "something unclear"
-        article = "an" if self.picture.colour == "orange" else "a"
-        return f"{article} {self.picture.colour} {self.picture.shape}"
+    def sights(self) -> list[str]:
+        """What is seen, one phrase a thing, from left to right."""
+        return ["no picture"] if self.picture is None else self.picture.phrases()
 
     def hearing(self) -> str:
-        """What is heard, as a phrase that can stand inside a sentence."""
-        if self.sound is None or self.sound == Sound():
-            return "silence"
-        if self.sound.outside:
-            return "an unclear sound"
-        return f"the note {self.sound.note}"
+        """What is heard, as a phrase; a missing sound is as silent as silence."""
+        return SILENCE if self.sound is None else self.sound.phrase()
 
 
-def any_scene(rng: np.random.Generator, outside: float = 0.12, missing: float = 0.08) -> Scene:
+def any_scene(rng: np.random.Generator, outside: float = 0.08, missing: float = 0.06) -> Scene:
     """Draw one second; picture and sound are each from outside, or one is missing, with these probabilities."""
     picture: Picture | None = any_picture(rng, outside)
     sound: Sound | None = any_sound(rng, outside)

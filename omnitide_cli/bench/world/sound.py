@@ -1,9 +1,13 @@
-"""Sounds: one of seven notes in two octaves, silence, or something that is none of that."""
+"""Sounds: a spoken word, one of seven notes in two octaves, silence, or something that is none of that."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from omnitide_cli.bench.world import words
+from omnitide_cli.bench.world.words import WORDS
 
 Wave = NDArray[np.float32]
 
@@ -17,33 +21,70 @@ _SEMITONES = (0, 2, 4, 5, 7, 9, 11)
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """What a second sounds like: a note with its octave (0 or 1), silence, or one of OUTSIDE."""
+    """What a second sounds like: a word, a note with its octave (0 or 1), silence, or one of OUTSIDE."""
 
+    word: str = ""
     note: str = ""
     octave: int = 0
     outside: str = ""
 
+    def phrase(self) -> str:
+        """As it stands in a sentence."""
+        if self.outside:
+            return "an unclear sound"
+        if self.word:
+            return f"the word {self.word}"
+        return f"the note {self.note}" if self.note else SILENCE
 
-def any_sound(rng: np.random.Generator, outside: float, silence: float = 0.1) -> Sound:
+
+def any_sound(rng: np.random.Generator, outside: float, silence: float = 0.12) -> Sound:
     """Draw a sound; from outside the world, or silent, with the given probabilities."""
     chance = rng.random()
     if chance < outside:
         return Sound(outside=str(rng.choice(OUTSIDE)))
     if chance < outside + silence:
         return Sound()
+    if rng.random() < 0.6:
+        return Sound(word=str(rng.choice(WORDS)))
     return Sound(note=str(rng.choice(NOTES)), octave=int(rng.integers(2)))
 
 
-def play(sound: Sound, samples: int, rate: int, rng: np.random.Generator, start: float = 0.0) -> Wave:
-    """Render float32 [samples], mono, within −1 to 1, from `start` seconds on (negative: before the scene)."""
-    time = start + np.arange(samples) / rate
-    hiss = 10 ** rng.uniform(-5, -3.1)
-    wave = rng.standard_normal(samples) * hiss
-    if sound.note:
+def play(sound: Sound, samples: int, rate: int, rng: np.random.Generator, voices: Sequence[int]) -> Wave:
+    """Render float32 [samples], mono, within −1 to 1. A word is spoken once, by one of `voices`."""
+    time = np.arange(samples) / rate
+    wave = rng.standard_normal(samples) * 10 ** rng.uniform(-5, -3.1)
+    if sound.word:
+        spoken = _spoken(sound.word, int(rng.choice(list(voices))), samples, rate, rng)
+        wave += spoken * 10 ** rng.uniform(-1.0, -0.1)
+    elif sound.note:
         wave += _tone(_pitch(sound), time, rng) * 10 ** rng.uniform(-1.4, -0.35)
     elif sound.outside:
         wave += _PLAYERS[sound.outside](time, rate, rng) * 10 ** rng.uniform(-1.3, -0.35)
     return np.clip(wave, -1, 1).astype(np.float32)
+
+
+def track(
+    sounds: Sequence[Sound | None], seconds: Sequence[int], rate: int, rng: np.random.Generator, voices: Sequence[int]
+) -> Wave:
+    """Sounds one after another, with 10 ms of fade at their ends, so that cuts don't click; a missing one is mute."""
+    parts = []
+    for sound, length in zip(sounds, seconds, strict=True):
+        samples = length * rate
+        wave = np.zeros(samples, np.float32) if sound is None else play(sound, samples, rate, rng, voices)
+        edge = np.minimum(np.arange(samples), np.arange(samples)[::-1]) / (0.01 * rate)
+        parts.append((wave * np.clip(edge, 0, 1)).astype(np.float32))
+    return np.concatenate(parts)
+
+
+def _spoken(word: str, voice: int, samples: int, rate: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """A word, a little faster or slower and thereby higher or lower, somewhere in the first second."""
+    wave = words.spoken(word, voice)
+    length = int(len(wave) * rng.uniform(0.92, 1.1) * rate / words.RATE)
+    wave = np.interp(np.linspace(0, len(wave) - 1, length), np.arange(len(wave)), wave)
+    first = int(rng.uniform(0.02 * rate, min(samples, rate) - length - 0.02 * rate))
+    result = np.zeros(samples)
+    result[first : first + length] = wave
+    return result
 
 
 def _pitch(sound: Sound) -> float:
@@ -88,7 +129,7 @@ def _sweep(time: NDArray[np.float64], rate: int, rng: np.random.Generator) -> ND
 def _chord(time: NDArray[np.float64], rate: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Three notes at once."""
     pick = rng.choice(len(NOTES), 3, replace=False)
-    voices = [_tone(_pitch(Sound(NOTES[n], int(rng.integers(2)))), time, rng) for n in pick]
+    voices = [_tone(_pitch(Sound(note=NOTES[n], octave=int(rng.integers(2)))), time, rng) for n in pick]
     return np.sum(voices, 0) / 2
 
 

@@ -1,0 +1,88 @@
+"""Streams: seconds of the world with questions along the way, drawn from a seed. The generator of TideBench."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from omnitide_cli.bench.world.question import Question, ask
+from omnitide_cli.bench.world.scene import Scene, any_scene
+from omnitide_cli.bench.world.split import Split
+
+NOW = {"all": 4, "see": 2, "hear": 2, "colour": 1, "shape": 1, "left": 1, "right": 1, "number": 1, "check": 3}
+RECALL = {"ago": 3, "with": 5, "last": 4}
+COUNT = {"did": 3, "often": 4, "together": 2}
+KINDS: dict[str, Mapping[str, int]] = {"now": NOW, "recall": RECALL, "count": COUNT}
+REPEATS = 0.3
+"""Share of seconds that bring something from before again, so that there is something to count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question after the unit `unit` (counted from 0), so at `unit` + 1 seconds."""
+
+    unit: int
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Scenes of one second each, and questions about them in the order of their time."""
+
+    seed: int
+    split: Split
+    scenes: tuple[Scene, ...]
+    asked: tuple[Asked, ...]
+
+    def due(self) -> list[list[Question]]:
+        """For each unit, the questions to ask right after it."""
+        after: list[list[Question]] = [[] for _ in self.scenes]
+        for item in self.asked:
+            after[item.unit].append(item.question)
+        return after
+
+
+def any_stream(
+    split: Split, seed: int, units: int, questions: int, kinds: Sequence[str] = ("now", "recall", "count")
+) -> Stream:
+    """The stream of a seed of a split: `units` seconds with `questions` questions, kinds in turn, spread evenly."""
+    rng = split.rng(seed)
+    scenes = any_scenes(rng, units)
+    asked: list[Asked] = []
+    for index in range(questions):
+        first, last = index * units // questions, max((index + 1) * units // questions, index * units // questions + 1)
+        kind = kinds[(index + seed) % len(kinds)]
+        for _ in range(200):
+            unit = min(units - 1, max(int(rng.integers(first, last)), 1 if kind == "recall" and units > 1 else 0))
+            question = any_question(kind, scenes[: unit + 1], rng)
+            if question is not None:
+                asked.append(Asked(unit, question))
+                break
+    return Stream(seed, split, tuple(scenes), tuple(sorted(asked, key=lambda item: item.unit)))
+
+
+def any_scenes(
+    rng: np.random.Generator, units: int, draw: Callable[[np.random.Generator], Scene] = any_scene
+) -> list[Scene]:
+    """Seconds, some of which bring an earlier sight, an earlier sound or both again."""
+    scenes: list[Scene] = []
+    for _ in range(units):
+        scene = draw(rng)
+        if scenes and rng.random() < REPEATS:
+            old = scenes[int(rng.integers(len(scenes)))]
+            again = rng.random()
+            if again < 0.34:
+                scene = replace(scene, picture=old.picture)
+            elif again < 0.67:
+                scene = replace(scene, sound=old.sound)
+            else:
+                scene = old
+        scenes.append(scene)
+    return scenes
+
+
+def any_question(kind: str, seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """A question of this kind about `seen`; None if the chosen form makes no sense here: try again."""
+    forms = KINDS[kind]
+    weights = np.array(list(forms.values()), float)
+    return ask(str(rng.choice(list(forms), p=weights / weights.sum())), seen, rng)
