@@ -1,4 +1,4 @@
-"""The demo model's shape (Qwen2.5-Omni thinker, size S), its initial weights, and how it is saved and loaded."""
+"""The demo model's shape (Qwen2.5-Omni thinker), its initial weights, and how it is saved and loaded."""
 
 import json
 from pathlib import Path
@@ -11,9 +11,11 @@ from transformers.models.qwen2_5_omni.configuration_qwen2_5_omni import Qwen2_5O
 
 HIDDEN = 192
 HEADS = 3
+SHARED = 3
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 DEVIATION = (0.26862954, 0.26130258, 0.27577711)
 _PREFIX = "thinker."
+_LAST = ("o_proj.weight", "down_proj.weight", "attn.proj.weight", "out_proj.weight", "fc2.weight")
 
 
 def configuration(tokenizer: Tokenizer) -> Qwen2_5OmniThinkerConfig:
@@ -33,7 +35,7 @@ def configuration(tokenizer: Tokenizer) -> Qwen2_5OmniThinkerConfig:
             "output_dim": HIDDEN,
         },
         vision_config={
-            "depth": 2,
+            "depth": 3,
             "hidden_size": 96,
             "intermediate_size": 256,
             "num_heads": 3,
@@ -51,7 +53,7 @@ def configuration(tokenizer: Tokenizer) -> Qwen2_5OmniThinkerConfig:
             "intermediate_size": 512,
             "num_hidden_layers": 4,
             "num_attention_heads": HEADS,
-            "num_key_value_heads": 1,
+            "num_key_value_heads": SHARED,
             "max_position_embeddings": 32768,
             "rms_norm_eps": 1e-6,
             "rope_theta": 1000000.0,
@@ -76,13 +78,20 @@ def configuration(tokenizer: Tokenizer) -> Qwen2_5OmniThinkerConfig:
     )
 
 
-def create(tokenizer: Tokenizer) -> Thinker:
-    """A fresh model; the encoders start at 1/√fan_in, without which they hardly learn."""
+def create(tokenizer: Tokenizer, encoders: Path | None = None) -> Thinker:
+    """A fresh model at 1/√fan_in, without which the encoders hardly learn; the last matrix of a block is weaker.
+
+    `encoders`: a saved model whose encoder weights are taken over wherever name and shape agree.
+    """
     model = _empty(configuration(tokenizer))
+    known = {} if encoders is None else load_file(encoders / "model.safetensors")
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if weight.dim() >= 2 and name.startswith(("visual.", "audio_tower.")):
-                weight.normal_(0, weight[0].numel() ** -0.5)
+            old = known.get(_PREFIX + name)
+            if old is not None and name.startswith(("visual.", "audio_tower.")) and old.shape == weight.shape:
+                weight.copy_(old)
+            elif weight.dim() >= 2:
+                weight.normal_(0, weight[0].numel() ** -0.5 * (0.35 if name.endswith(_LAST) else 1.0))
     return model
 
 

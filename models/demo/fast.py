@@ -14,7 +14,7 @@ SIDE = 112
 IMAGE_TOKENS = 16
 AUDIO_TOKENS = 25
 _PATCHES = 64
-_WRITTEN_OUT = 768
+_BLOCK = 256
 
 
 def picture_embeddings(model: Thinker, pictures: Tensor) -> Tensor:
@@ -52,8 +52,11 @@ def sound_embeddings(model: Thinker, mel: Tensor) -> Tensor:
     return tower.proj(tower.ln_post(pooled))
 
 
-def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor) -> Tensor:
-    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → [n, tokens, hidden]."""
+def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor, wanted: Tensor) -> Tensor:
+    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → [n, wanted, hidden].
+
+    `wanted` [n, w] are the places whose states are needed; the last layer computes only these.
+    """
     decoder = model.model
     config = decoder.config
     heads, shared = config.num_attention_heads, config.num_key_value_heads
@@ -61,15 +64,23 @@ def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor) -> Tens
     parts = angles.split(config.rope_scaling["mrope_section"], -1)
     half = torch.cat([part[axis] for axis, part in enumerate(parts)], -1)
     angle = torch.cat([half, half], -1)[:, None]
-    cos, sin = angle.cos(), angle.sin()
+    cos, sin = angle.cos().to(torch.bfloat16), angle.sin().to(torch.bfloat16)
     x = embeddings
-    for layer in decoder.layers:
+    for index, layer in enumerate(decoder.layers):
+        last = index == len(decoder.layers) - 1
         attention = layer.self_attn
         h = _rms(x, layer.input_layernorm)
-        q = _rotate(_split(attention.q_proj(h), heads), cos, sin)
-        k = _rotate(_split(attention.k_proj(h), shared), cos, sin).expand(-1, heads, -1, -1)
-        v = _split(attention.v_proj(h), shared).expand(-1, heads, -1, -1)
-        x = x + attention.o_proj(_attend(q, k, v, causal=True))
+        k = _rotate(_split(attention.k_proj(h), shared), cos, sin).repeat_interleave(heads // shared, 1)
+        v = _split(attention.v_proj(h), shared).repeat_interleave(heads // shared, 1)
+        if last:
+            x, h = (part.gather(1, wanted[..., None].expand(-1, -1, part.shape[-1])) for part in (x, h))
+            place = wanted[:, None, :, None].expand(-1, 1, -1, cos.shape[-1])
+            q = _rotate(_split(attention.q_proj(h), heads), cos.gather(2, place), sin.gather(2, place))
+            mixed = _masked(q, k, v, wanted)
+        else:
+            q = _rotate(_split(attention.q_proj(h), heads), cos, sin)
+            mixed = _causal(q, k, v)
+        x = x + attention.o_proj(mixed)
         x = x + layer.mlp(_rms(x, layer.post_attention_layernorm))
     return _rms(x, decoder.norm)
 
@@ -106,12 +117,25 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return (x * cos + torch.cat((-second, first), -1) * sin).to(x.dtype)
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
-    """Attention, heads joined again. Written out for short rows, where PyTorch's fused kernel trains far slower."""
-    length = q.shape[2]
-    if length > _WRITTEN_OUT:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2).flatten(2)
-    scores = (q @ k.transpose(2, 3)).float() * q.shape[-1] ** -0.5
-    if causal:
-        scores = scores + torch.full((length, length), -1e9).triu(1)
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attention, heads joined again. Written out: on a CPU, PyTorch's fused kernel trains far slower."""
+    scores = (q @ k.transpose(2, 3)) * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores + mask
     return (scores.softmax(-1).to(v.dtype) @ v).transpose(1, 2).flatten(2)
+
+
+def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Causal attention, a block of queries at a time, so that nothing is computed for keys after the block."""
+    parts = []
+    for first in range(0, q.shape[2], _BLOCK):
+        end = min(first + _BLOCK, q.shape[2])
+        mask = torch.full((end - first, end), -1e9, dtype=q.dtype).triu(first + 1)
+        parts.append(_attend(q[:, :, first:end], k[:, :, :end], v[:, :, :end], mask))
+    return torch.cat(parts, 1)
+
+
+def _masked(q: Tensor, k: Tensor, v: Tensor, places: Tensor) -> Tensor:
+    """Attention of queries that stand at `places` [n, w]."""
+    later = torch.arange(k.shape[2]) > places[..., None]
+    return _attend(q, k, v, torch.zeros_like(later, dtype=q.dtype).masked_fill(later, -1e9)[:, None])

@@ -32,11 +32,12 @@ from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageP
 
 from models.demo import architecture
 from models.demo.mel import log_mel
-from models.demo.stream import LEFT, RATE, RIGHT, SIDE, SYSTEM, Layout, Stream
-from omnitide_cli.bench.world import picture as pictures
-from omnitide_cli.bench.world.picture import Picture
+from models.demo.stream import LEFT, RATE, SYSTEM, Layout, Stream, windows_of
+from omnitide_cli.bench.world.picture import one
 from omnitide_cli.bench.world.question import DEFAULT_QUESTION
-from omnitide_cli.bench.world.sound import Sound, play
+from omnitide_cli.bench.world.render import frame_of
+from omnitide_cli.bench.world.sound import Sound
+from omnitide_cli.bench.world.split import TRAINING
 
 KEPT = 16
 
@@ -59,10 +60,8 @@ def main() -> None:
 def reference(model: Thinker, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
     """All arrays of the file."""
     rng = np.random.default_rng(5)
-    width, height = pictures.fitted(16 / 9, SIDE)
-    canvas = pictures.lay_out(Picture("green", "cross"), rng, width / height)
-    image = pictures.letterbox(pictures.draw(canvas, width, height), SIDE)
-    near = play(Sound("sol"), LEFT + RATE + RIGHT, RATE, rng, -LEFT / RATE)
+    image = frame_of(one("green", "cross"), rng, TRAINING)
+    near = windows_of([Sound(word="river"), Sound(note="sol"), Sound(note="la")], rng, TRAINING)[1]
     sound = near[LEFT : LEFT + RATE]
     pixels, grid = _pixels(image)
     mel = _whisper_mel(sound)

@@ -1,15 +1,16 @@
 """Train the demo model on the generated world: CPU, seeded, resumable.
 
 python -m models.demo.train --out build/demo
+
+Three parts: the encoders alone (senses.py), the language model on a bank of what they make of pictures and sounds,
+and both together. Each ends with a falling rate; a stopped run goes on where its last checkpoint is.
 """
 
 import argparse
 import logging
-import math
 import os
 import time
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, deque
 from pathlib import Path
 
 import numpy as np
@@ -19,42 +20,36 @@ import torch.multiprocessing as processes
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from transformers import Qwen2_5OmniThinkerForConditionalGeneration as Thinker
 
 from models.demo import architecture, fast, tokenizer
-from models.demo.mel import darken, log_mel
-from models.demo.senses import Heads, lesson
-from models.demo.stream import Batch, Layout, random_batch
+from models.demo.bank import Bank
+from models.demo.senses import Lesson, Readers, lesson
+from models.demo.stream import SYSTEM, Batch, Layout, Stream
+from omnitide_cli.bench.world.scene import Scene
+from omnitide_cli.bench.world.split import TRAINING, VALIDATION
+from omnitide_cli.bench.world.stream import any_question, any_scenes
 
 log = logging.getLogger("train")
 
-HELD_OUT = 7_000_000
-KEEP_EVERY = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A part of the curriculum: until which share of all steps, streams of how many units, tokens a step."""
-
-    until: float
-    units: tuple[int, int]
-    tokens: int
-
-
-STAGES = (Stage(0.30, (1, 1), 5000), Stage(0.75, (1, 6), 5000), Stage(1.0, (1, 40), 6000))
+_SYSTEMS = (SYSTEM, SYSTEM, SYSTEM, SYSTEM, None, "You are a helpful assistant.", "Answer briefly.", "")
+_CHUNK = 12  # pictures a process draws anew each step of the first part, and as many sounds
+_OLD = 3  # chunks of before that it sees again in the step
 
 
 def main() -> None:
     """Train, or go on where the last run stopped."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, checkpoints and the best model")
-    parser.add_argument("--steps", type=int, default=10000)
-    parser.add_argument("--senses", type=int, default=2000, help="steps for the encoders alone, before all others")
-    parser.add_argument("--rate", type=float, default=2e-3, help="highest learning rate")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, checkpoints and the model")
+    parser.add_argument("--senses", type=int, default=8000, help="steps of the encoders alone")
+    parser.add_argument("--steps", type=int, default=20000, help="steps of the language model")
+    parser.add_argument("--joint", type=int, default=1000, help="steps of both together")
+    parser.add_argument("--units", type=int, default=40, help="the longest streams")
+    parser.add_argument("--tokens", type=int, default=6000, help="tokens a step of the language model")
+    parser.add_argument("--bank", type=int, default=12000, help="pictures and sounds of each process's bank")
+    parser.add_argument("--rate", type=float, default=1.5e-3, help="highest learning rate")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prose", type=Path, nargs="*", default=[], help="text files that the tokenizer also learns")
-    parser.add_argument("--start-from", type=Path, help="a saved model to begin with instead of fresh weights")
-    parser.add_argument("--skip", type=float, default=0.0, help="share of the curriculum to leave out at the start")
+    parser.add_argument("--encoders", type=Path, help="a saved model whose encoders to begin with")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, one core each")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -81,159 +76,186 @@ class Trainer:
     def __init__(self, options: argparse.Namespace, rank: int) -> None:
         self.options = options
         self.rank = rank
-        words = Tokenizer.from_file(str(options.out / "tokenizer.json"))
-        self.layout = Layout(words)
-        self.model = architecture.load(options.start_from) if options.start_from else architecture.create(words)
-        self.model.train()
-        self.optimizer = self._optimizer([self.model])
-        self.step = 0
-        self.best = -1.0
+        self.words = Tokenizer.from_file(str(options.out / "tokenizer.json"))
+        self.layout = Layout(self.words)
+        self.model = architecture.create(self.words, options.encoders).train()
+        self.done = {"senses": 0, "steps": 0, "joint": 0}
+        self.optimizer: torch.optim.AdamW | None = None
         self.checkpoint = options.out / "checkpoint.pt"
-        if self.checkpoint.exists():
-            state = torch.load(self.checkpoint)
-            self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.step, self.best = state["step"], state["best"]
-        elif options.senses:
-            self._open_senses()
+        self.state = torch.load(self.checkpoint) if self.checkpoint.exists() else None
+        if self.state:
+            self.model.load_state_dict(self.state["model"])
+            self.done = self.state["done"]
 
     def run(self) -> None:
-        """All remaining steps, with a score on held-out streams now and then."""
-        right, asked, began = Counter[str](), Counter[str](), time.monotonic()
-        while self.step < self.options.steps:
-            batch = self._batch()
-            loss, correct = self._learn(batch)
-            asked.update(batch.kinds)
-            right.update(kind for kind, good in zip(batch.kinds, correct, strict=True) if good)
-            self.step += 1
-            if self.step % 50 == 0:
-                shares = " ".join(f"{kind} {right[kind] / asked[kind]:.2f}" for kind in sorted(asked))
-                pace = 50 / (time.monotonic() - began)
-                log.info("step %d loss %.3f %.2f steps/s | %s", self.step, loss, pace, shares)
-                right, asked, began = Counter(), Counter(), time.monotonic()
-            if self.rank == 0 and (self.step % KEEP_EVERY == 0 or self.step == self.options.steps):
-                self._keep()
+        """All that is left of the three parts."""
+        encoders: list[nn.Module] = [self.model.visual, self.model.audio_tower]
+        if self.done["senses"] < self.options.senses:
+            self._open_senses(encoders)
+        bank = Bank(self.model, TRAINING, [self.options.seed, self.rank, self.done["steps"]], self.options.bank)
+        trial = Bank(self.model, VALIDATION, [self.options.seed, 7], self.options.bank // 10)
+        for part, modules, rate in (
+            ("steps", [self.model.model], self.options.rate),
+            ("joint", [self.model.model, *encoders], self.options.rate * 0.2),
+        ):
+            if self.done[part] < getattr(self.options, part):
+                self._study(part, modules, rate, bank, trial)
+
+    def _open_senses(self, encoders: list[nn.Module]) -> None:
+        """Train the encoders by themselves."""
+        readers = Readers(self.model, self.words)
+        self._prepare(encoders)
+        total, began = self.options.senses, time.monotonic()
+        old: deque[Lesson] = deque(maxlen=64)
+        seen = Counter[str]()
+        while (step := self.done["senses"]) < total:
+            rng = np.random.default_rng([self.options.seed, step, self.rank, 2])
+            ease = max(0.0, 0.5 - 1.5 * step / total)
+            old.append(lesson([self.options.seed, step, self.rank, 3], TRAINING, _CHUNK, _CHUNK // 2, ease))
+            parts = [old[-1], *(old[int(rng.integers(len(old)))] for _ in range(_OLD))]
+            joined = Lesson(*(torch.cat([getattr(p, name) for p in parts]) for name in Lesson.__slots__))
+            loss, shares = readers.loss(self.model, joined)
+            self._descend(loss, "senses", self.options.rate)
+            seen.update(shares)
+            if self.done["senses"] % 100 == 0:
+                pace, began = 100 / (time.monotonic() - began), time.monotonic()
+                means = " ".join(f"{name} {seen[name] / 100:.3f}" for name in sorted(seen))
+                log.info("senses %d loss %.3f %.2f steps/s | %s", step + 1, loss.item(), pace, means)
+                seen.clear()
+            if self.done["senses"] % 1000 == 0 or self.done["senses"] == total:
+                with torch.no_grad():
+                    _, shares = readers.loss(self.model, lesson([self.options.seed, 4], VALIDATION, 400, 400))
+                log.info("held out: %s", " ".join(f"{name} {share:.3f}" for name, share in shares.items()))
+                self._write()
+
+    def _study(self, part: str, modules: list[nn.Module], rate: float, bank: Bank, trial: Bank) -> None:
+        """Train on streams with questions, and score on held-out ones now and then."""
+        self._prepare(modules)
+        live = part == "joint"
+        right, asked, began, losses = Counter[str](), Counter[str](), time.monotonic(), 0.0
+        while (step := self.done[part]) < getattr(self.options, part):
+            batch = self._batch(bank, step, live)
+            scores = self._scores(bank, batch, live)
+            loss = F.cross_entropy(scores, torch.from_numpy(batch.targets))
+            self._descend(loss, part, rate)
+            losses += loss.item()
+            tally(scores, batch, right, asked)
+            if self.done[part] % 50 == 0:
+                pace, began = 50 / (time.monotonic() - began), time.monotonic()
+                log.info("%s %d loss %.3f %.2f steps/s | %s", part, step + 1, losses / 50, pace, _shares(right, asked))
+                right, asked, losses = Counter(), Counter(), 0.0
+            if self.done[part] % 500 == 0 or self.done[part] == getattr(self.options, part):
+                if live:
+                    trial.encode()
+                if self.rank == 0:
+                    log.info("held out: %s", self._examine(trial))
+                    self._write()
+                    architecture.save(self.model, self.options.out)
+                together.barrier()
                 began = time.monotonic()
 
-    def _open_senses(self) -> None:
-        """Train the encoders by themselves, then forget how they were read."""
-        heads = Heads()
-        optimizer = self._optimizer([self.model.visual, self.model.audio_tower, heads])
-        total = self.options.senses
-        seen = Counter[str]()
-        for step in range(total):
-            ease = max(0.0, 1 - 1.4 * step / total)
-            loss, shares = heads(self.model, lesson([self.options.seed, step, self.rank, 2], ease))
-            self._descend(loss, optimizer, step, total)
-            seen.update(shares)
-            if step % 100 == 99:
-                means = " ".join(f"{name} {seen[name] / 100:.3f}" for name in sorted(seen))
-                log.info("senses %d ease %.2f loss %.3f | %s", step + 1, ease, loss.item(), means)
-                seen.clear()
-        if self.rank == 0:
-            self._write()
-
-    def _optimizer(self, modules: list[nn.Module]) -> torch.optim.AdamW:
+    def _prepare(self, modules: list[nn.Module]) -> None:
         weights = [weight for module in modules for weight in module.parameters()]
-        return torch.optim.AdamW(weights, lr=self.options.rate, weight_decay=0.01, betas=(0.9, 0.95), fused=True)
+        self.optimizer = torch.optim.AdamW(weights, lr=1e-3, weight_decay=0.01, betas=(0.9, 0.98), fused=True)
+        if self.state and len(self.state["optimizer"]["param_groups"][0]["params"]) == len(weights):
+            self.optimizer.load_state_dict(self.state["optimizer"])
+        self.state = None
 
-    def _descend(self, loss: Tensor, optimizer: torch.optim.AdamW, step: int, total: int) -> None:
-        """One step of all processes along their mean gradient: short warm-up, then half a cosine."""
-        rate = self.options.rate * min(1.0, (step + 1) / 100) * (0.51 + 0.49 * math.cos(math.pi * step / total))
-        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        for group in optimizer.param_groups:
-            group["lr"] = rate
+    def _descend(self, loss: Tensor, part: str, rate: float) -> None:
+        """A step of all processes along their mean gradient; rate up for 100 steps, down for the last third."""
+        assert self.optimizer is not None
+        step, total = self.done[part], getattr(self.options, part)
+        weights = self.optimizer.param_groups[0]["params"]
+        self.optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 100, 0.02 + 3 * (1 - step / total))
         loss.backward()
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         together.all_reduce(flat)
         flat /= self.options.workers
-        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-            gradient.copy_(part.view_as(gradient))
+        for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(piece.view_as(gradient))
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.done[part] += 1
 
-    def _batch(self) -> Batch:
-        """This process's part of the step: as many seconds as everyone else's, other ones."""
-        share = self.options.skip + (1 - self.options.skip) * self.step / self.options.steps
-        stage = next(stage for stage in STAGES if share < stage.until)
-        seed = [self.options.seed, self.step]
-        low, high = np.log(stage.units[0]), np.log(stage.units[1] + 1)
-        units = int(np.exp(np.random.default_rng(seed).uniform(low, high)))
-        return random_batch(self.layout, [*seed, self.rank], units, stage.tokens // self.options.workers)
+    def _batch(self, bank: Bank, step: int, live: bool) -> Batch:
+        """This process's part of the step: streams as long as everyone else's, other ones."""
+        seed = [self.options.seed, step, int(live)]
+        share = 1.0 if live else min(1.0, 1.6 * step / self.options.steps)
+        longest = max(2.0, self.options.units * share)
+        units = int(np.exp(np.random.default_rng(seed).uniform(0, np.log(longest + 1))))
+        rng = np.random.default_rng([*seed, self.rank])
+        return random_batch(self.layout, bank, rng, units, self.options.tokens // self.options.workers)
 
-    def _learn(self, batch: Batch) -> tuple[float, np.ndarray]:
-        scores = forward(self.model, batch, np.random.default_rng([self.options.seed, self.step, self.rank, 1]))
-        targets = torch.from_numpy(batch.targets)
-        loss = F.cross_entropy(scores, targets)
-        self._descend(loss, self.optimizer, self.step, self.options.steps)
-        return loss.item(), exact(scores, batch)
+    def _scores(self, bank: Bank, batch: Batch, live: bool) -> Tensor:
+        """Scores of every answer token: [answer tokens, vocabulary]."""
+        embeddings = bank.embeddings(batch, live)
+        with torch.autocast("cpu", torch.bfloat16):
+            positions, wanted = torch.from_numpy(batch.positions), torch.from_numpy(batch.wanted)
+            states = fast.hidden_states(self.model, embeddings, positions, wanted).flatten(0, 1)
+            return fast.logits(self.model, states[torch.from_numpy(batch.asked)])
 
-    def _keep(self) -> None:
-        """Score the model, save it where it is the best so far, and write a checkpoint."""
-        marks = evaluate(self.model, self.layout)
-        score = marks["mean"]
-        log.info("held out: %s", " ".join(f"{name} {mark:.3f}" for name, mark in marks.items()))
-        if score >= self.best:
-            self.best = score
-            architecture.save(self.model, self.options.out)
-        self._write()
+    def _examine(self, trial: Bank) -> str:
+        """Shares of right answers by kind, in held-out streams of 4 and of 32 units."""
+        parts = []
+        with torch.no_grad():
+            for units, count in ((4, 6), (32, 8)):
+                right, asked = Counter[str](), Counter[str]()
+                for index in range(count):
+                    batch = random_batch(self.layout, trial, np.random.default_rng([9, units, index]), units, 4000)
+                    tally(self._scores(trial, batch, False), batch, right, asked)
+                parts.append(f"[{units} units] {_shares(right, asked)}")
+        return " ".join(parts)
 
     def _write(self) -> None:
         """The checkpoint, replaced as a whole."""
-        state = {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-            "best": self.best,
-        }
-        torch.save(state, self.checkpoint.with_suffix(".new"))
-        self.checkpoint.with_suffix(".new").replace(self.checkpoint)
+        assert self.optimizer is not None
+        if self.rank == 0:
+            state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "done": self.done}
+            torch.save(state, self.checkpoint.with_suffix(".new"))
+            self.checkpoint.with_suffix(".new").replace(self.checkpoint)
 
 
-def forward(model: Thinker, batch: Batch, rng: np.random.Generator | None = None) -> Tensor:
-    """Scores of every answer token: [answer tokens, vocabulary]. With `rng`, some of the sound is darkened."""
-    waves = torch.from_numpy(batch.waves)
-    if rng is not None and len(waves):
-        dull = torch.from_numpy(np.flatnonzero(rng.random(len(waves)) < 0.25))
-        waves[dull] = darken(waves[dull], torch.from_numpy(rng.uniform(4500, 7900, len(dull))).float())
-    mel = log_mel(waves, torch.from_numpy(batch.isolated))
-    with torch.autocast("cpu", torch.bfloat16):
-        embeddings = model.model.embed_tokens(torch.from_numpy(batch.ids)).flatten(0, 1)
-        sights = fast.picture_embeddings(model, _rounded(torch.from_numpy(batch.images))).flatten(0, 1).float()
-        sounds = fast.sound_embeddings(model, _rounded(mel)).flatten(0, 1).float()
-        embeddings = embeddings.index_copy(0, torch.from_numpy(batch.image_at), sights[: len(batch.image_at)])
-        embeddings = embeddings.index_copy(0, torch.from_numpy(batch.sound_at), sounds[: len(batch.sound_at)])
-        grid = embeddings.view(*batch.ids.shape, -1)
-        states = fast.hidden_states(model, grid, torch.from_numpy(batch.positions)).flatten(0, 1)
-        predict = _rounded(torch.from_numpy(batch.predict), 64)
-        return fast.logits(model, states[predict])[: len(batch.predict)]
+def random_batch(layout: Layout, bank: Bank, rng: np.random.Generator, units: int, tokens: int) -> Batch:
+    """Streams of so many units each, about `tokens` tokens in all."""
+    rows = max(1, tokens // (units * 75 + 20))
+    return layout.pad([random_stream(layout, bank, rng, units) for _ in range(rows)])
 
 
-def _rounded(rows: Tensor, step: int = 8) -> Tensor:
-    """Zero rows up to a multiple of `step`: matrix kernels are prepared once a shape, so few shapes train faster."""
-    return torch.cat([rows, rows.new_zeros(-len(rows) % step, *rows.shape[1:])])
+def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: int) -> Stream:
+    """Seconds with questions here and there and always after the last."""
+    stream = Stream()
+    layout.system(stream, _SYSTEMS[int(rng.integers(len(_SYSTEMS)))])
+    scenes = any_scenes(rng, units, bank.draw)
+    asking = float(rng.choice([0.3, 1.0, 2.0]))
+    for last, scene in enumerate(scenes):
+        bank.media(layout, stream, scene, rng)
+        for _ in range(max(int(rng.poisson(asking)), last == units - 1)):
+            exchange(layout, stream, scenes[: last + 1], rng)
+    return stream
 
 
-def exact(scores: Tensor, batch: Batch) -> np.ndarray:
-    """Which answers a greedy reading of the scores gets right in full: bool [answers]."""
+def exchange(layout: Layout, stream: Stream, seen: list[Scene], rng: np.random.Generator) -> None:
+    """A question about `seen` and its answer, written into the stream."""
+    kinds = ["now"] if len(seen) == 1 and rng.random() < 0.5 else ["now", "recall", "recall", "count", "count"]
+    question = None
+    while question is None:
+        question = any_question(str(rng.choice(kinds)), seen, rng)
+    layout.question(stream, question.text)
+    layout.answer(stream, question)
+
+
+def tally(scores: Tensor, batch: Batch, right: Counter[str], asked: Counter[str]) -> None:
+    """Count the questions and those that a greedy reading of the scores answers exactly, by form."""
     wrong = scores.argmax(-1).numpy() != batch.targets
-    return np.bincount(batch.answer_of, wrong, len(batch.kinds)) == 0
+    missed = np.bincount(batch.answer_of, wrong, len(batch.questions))
+    asked.update(question.form for question in batch.questions)
+    right.update(question.form for question, errors in zip(batch.questions, missed, strict=True) if not errors)
 
 
-def evaluate(model: Thinker, layout: Layout) -> dict[str, float]:
-    """Share of exact answers on seeds that training never sees, by number of units, and their mean."""
-    marks: dict[str, float] = {}
-    with torch.no_grad():
-        for units, batches in ((1, 2), (6, 2), (20, 3)):
-            results = []
-            for index in range(batches):
-                batch = random_batch(layout, [HELD_OUT + units, index], units, 8000)
-                results.append(exact(forward(model, batch), batch))
-            marks[f"{units} units"] = float(np.concatenate(results).mean())
-    marks["mean"] = sum(marks.values()) / len(marks)
-    return marks
+def _shares(right: Counter[str], asked: Counter[str]) -> str:
+    return " ".join(f"{form} {right[form] / asked[form]:.2f}" for form in asked)
 
 
 if __name__ == "__main__":
