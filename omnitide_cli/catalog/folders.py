@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 
@@ -19,6 +20,11 @@ def cache_dir() -> Path:
     return _folder("cache")
 
 
+def runtime_dir() -> Path:
+    """Running sessions publish here what `inspect-kv` shows; for the user's eyes alone."""
+    return _folder("runtime")
+
+
 def hub_dir() -> Path | None:
     """Downloaded weights; None is Hugging Face's own folder, so that what other tools have fetched is found."""
     return cache_dir() / "hub" if os.environ.get("OMNITIDE_HOME") else None
@@ -30,5 +36,10 @@ def _folder(kind: str) -> Path:
         return Path(home).expanduser() / kind
     import platformdirs
 
-    folders = {"config": platformdirs.user_config_path, "cache": platformdirs.user_cache_path}
-    return folders[kind]("omnitide", appauthor=False)
+    folders = {
+        "config": platformdirs.user_config_path,
+        "cache": platformdirs.user_cache_path,
+        "runtime": platformdirs.user_runtime_path,
+    }
+    with warnings.catch_warnings(action="ignore"):  # that a machine without logins has no runtime folder of its own
+        return folders[kind]("omnitide", appauthor=False)

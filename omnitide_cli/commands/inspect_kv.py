@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.commands import options
 from omnitide_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from omnitide_cli.runtime.kv_state import SessionSnapshot, Simulation
 
 SIMULATION = "Simulation"
 
 EPILOG = """
 [bold]Examples[/bold]
 
-omnitide inspect-kv --simulate 60 --image 256 --audio 25
+omnitide inspect-kv                               the running session, else the one that ended last
 
-omnitide inspect-kv --simulate 60 --image 256 --audio 25 --layout class-packing --shape qwen2.5-omni-3b --json
+omnitide inspect-kv --watch                       again every second
+
+omnitide inspect-kv --history --svg history.svg   how full the cache was, as a picture, too
+
+omnitide inspect-kv talk-4711 --json              one session of several, as an object
+
+omnitide inspect-kv --simulate 60 --image 256 --audio 25 --layout class-packing --shape qwen2.5-omni-3b
 """
+
+SESSION_HELP = "A session's name or its beginning, or its process; by default the newest."
 
 
 def _option(flag: str, text: str, **more: Any) -> Any:
@@ -27,9 +41,23 @@ def _option(flag: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, help=text, rich_help_panel=SIMULATION, **more)
 
 
+def _session_names(incomplete: str) -> list[str]:
+    from omnitide_cli.runtime.published import sessions
+
+    names = [each.state.session for each in sessions(runtime_dir())[0]]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def inspect_kv(
     session: Annotated[
-        str | None, typer.Argument(metavar="SESSION", help="Not yet: use --simulate.", show_default=False)
+        str | None,
+        typer.Argument(metavar="SESSION", help=SESSION_HELP, show_default=False, autocompletion=_session_names),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until it ends.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="A chart over time instead of the map.")] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", help="Write what the terminal shows to a file.", metavar="FILE", show_default=False),
     ] = None,
     units: Annotated[
         int | None,
@@ -56,14 +84,14 @@ def inspect_kv(
     audio_sinks: options.AudioSinks = None,
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show how the history lies in the cache: pages, holes, spans."""
+    """Show what is kept of a session's history, where it lies in the cache, and what upkeep did."""
+    shown = _Shown(history, svg, json_object)
     if units is None:
-        raise UsageError(
-            "inspect-kv can't look into sessions yet",
-            "simulate one: omnitide inspect-kv --simulate 60 --image 256 --audio 25",
-        )
-    if session is not None:
-        raise UsageError(f"a session ({session}) and --simulate exclude each other", "leave one of them out")
+        _inspect(session, watch, shown)
+        return
+    if session is not None or watch:
+        other = "--watch" if session is None else f"a session ({session})"
+        raise UsageError(f"{other} and --simulate exclude each other", "leave one of them out")
     from omnitide_cli.runtime.options import EngineOptions
     from omnitide_cli.runtime.simulation import Stream, simulate
 
@@ -80,12 +108,44 @@ def inspect_kv(
     chosen = EngineOptions(**{name: value for name, value in wanted.items() if value is not None})
     stream = Stream(units, image, audio, slices, system_tokens, boundary)
     simulation = simulate(chosen, stream, page_size=page_size, bytes_per_cell=_bytes_per_cell(shape, chosen.cache_type))
-    if json_object:
-        print(json.dumps(simulation.to_json()))
-    else:
-        from omnitide_cli.display.kv_map import show
+    shown.once(simulation)
 
-        show(simulation, sys.stdout)
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How a session is shown."""
+
+    history: bool
+    svg: Path | None
+    json_object: bool
+
+    def once(self, subject: SessionSnapshot | Simulation, others: str = "") -> None:
+        """On standard output, and in the file."""
+        from omnitide_cli.display.kv_view import SVG_COLUMNS, save_svg, show
+        from omnitide_cli.display.status import columns
+
+        if self.json_object:
+            print(json.dumps(subject.to_json()), flush=True)
+        else:
+            show(subject, sys.stdout, history=self.history, others=others)
+        if self.svg:
+            width = columns(sys.stdout) if sys.stdout.isatty() else SVG_COLUMNS
+            save_svg(subject, self.svg, width, history=self.history)
+
+
+def _inspect(wanted: str | None, watch: bool, shown: _Shown) -> None:
+    from omnitide_cli.runtime.published import choose
+
+    snapshot, others = choose(runtime_dir(), wanted)
+    if watch:
+        from omnitide_cli.commands.watching import watch_session
+
+        snapshot = watch_session(snapshot, history=shown.history, json_lines=shown.json_object)
+        if shown.json_object:  # its last line has been written
+            shown = replace(shown, json_object=False)
+            if not shown.svg:
+                return
+    shown.once(snapshot, others)
 
 
 def _bytes_per_cell(shape: str | None, cache_type: str) -> int:

@@ -8,10 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.commands.interrupt import Interrupt
 from omnitide_cli.commands.schedule import Schedule
-from omnitide_cli.display.sink import Sink
+from omnitide_cli.display.sink import Sink, Tee
 from omnitide_cli.runtime.events import Event, Notice, UnitIngested
+from omnitide_cli.runtime.publishing import Publisher
 
 if TYPE_CHECKING:
     from omnitide_cli.media import MediaSource, MediaUnit
@@ -24,7 +26,8 @@ class Session:
     def __init__(self, engine: Engine, source: MediaSource, sink: Sink, interrupt: Interrupt) -> None:
         self._engine = engine
         self._source = source
-        self._sink = sink
+        self._published = Publisher(runtime_dir(), engine.kv_state)
+        self._sink = Tee([self._published, sink])
         self._interrupt = interrupt
         self._warnings_told = 0
         self._clock = 0.0
@@ -38,6 +41,8 @@ class Session:
             with suppress(KeyboardInterrupt):
                 self._interrupt.on_request(self._engine.interrupt)
                 self._sink.emit(self._engine.start(name))
+                if problem := self._published.problem:
+                    self._sink.emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
                 self._feed(schedule, realtime)
                 self._finish(schedule, typed)
         except BrokenPipeError:
@@ -49,6 +54,7 @@ class Session:
             raise
         finally:
             self._interrupt.on_request(None)
+            self._published.close()
         self._sink.emit(self._engine.summary())
 
     def _feed(self, schedule: Schedule, realtime: bool) -> None:
@@ -63,10 +69,12 @@ class Session:
                 return
             for event in self._engine.ingest(unit):
                 self._sink.emit(_with_lag(event, origin + unit.end) if realtime else event)
+            self._published.offer()
             self._clock = unit.end
             self._ask(schedule.due(unit.end))
             if self._interrupt.requested:
                 return
+        self._published.offer(now=True)
         self._tell_warnings()
 
     def _units(self) -> Iterator[MediaUnit]:
@@ -105,6 +113,7 @@ class Session:
             self._sink.asking(question, self._clock)
             for event in self._engine.ask(question, at=self._clock):
                 self._sink.emit(event)
+            self._published.offer()
 
     def _tell_warnings(self) -> None:
         for warning in self._source.warnings[self._warnings_told :]:

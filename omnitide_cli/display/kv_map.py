@@ -1,4 +1,4 @@
-"""The cache as a picture and a table: which pages are in use, by what, and where the holes are.
+"""The cache as a picture: which pages are in use, by what, and where the holes are.
 
 A character is a piece of a page. Letters say what it holds, so that the map reads without colour and in a pipe.
 """
@@ -6,38 +6,24 @@ A character is a piece of a page. Letters say what it holds, so that the map rea
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from omnitide_cli.display.status import columns
-from omnitide_cli.display.summary import table_lines
-from omnitide_cli.display.words import counted, size
-from omnitide_cli.runtime.kv_state import KvState, Simulation
+from omnitide_cli.runtime.kv_state import KvState, UnitState
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-PIPE_COLUMNS = 80
 MOST_LINES = 24
-STYLES = {"M": "black on magenta", "S": "black on cyan", "R": "black on green", ".": "bright_black"}
-LEGEND = (("M", " must-keep  "), ("S", " selected  "), ("R", " recent  "), (".", " empty  "))
-NOTE = "capitals: no hole; small letters: partly used"
+FULL = {"M": "black on magenta", "S": "black on cyan", "R": "black on green", ".": "bright_black"}
+PARTLY = {"m": "magenta", "s": "cyan", "r": "green"}
+STYLES = FULL | PARTLY
+UNIT_STYLES = {"system": "magenta", "media": "green", "question": "yellow", "response": "blue"}
+UNIT_LETTERS = {"system": "s", "question": "q", "response": "a"}
+UNIT_LINES = 3
 
 
-def show(state: KvState | Simulation, out: TextIO) -> None:
-    """Print the map, then the table, as wide as the terminal (a pipe: 80 columns)."""
-    from rich.console import Console
-
-    width = columns(out) if out.isatty() else PIPE_COLUMNS
-    console = Console(file=out, width=width, highlight=False)
-    kv = state.state if isinstance(state, Simulation) else state
-    for line in map_lines(kv, width):
-        console.print(line, soft_wrap=True)
-    for line in ("", *table_lines(rows(state), width if out.isatty() else None)):
-        console.print(line, markup=False, soft_wrap=True)
-
-
-def map_lines(state: KvState, width: int) -> list[Text]:
-    """The pages up to the end of the cache, a line as many as fit `width` columns."""
+def map_lines(state: KvState, width: int, most: int = MOST_LINES) -> list[Text]:
+    """The pages up to the end of the cache, a line as many as fit `width` columns; at most about `most` lines."""
     from rich.text import Text
 
     pages = [state.cell_map[i : i + state.page_size] for i in range(0, len(state.cell_map), state.page_size)]
@@ -46,21 +32,18 @@ def map_lines(state: KvState, width: int) -> list[Text]:
         pieces = min(pieces, state.page_size)
         gap = " " if pieces > 1 else ""
         per_line = max((width - label) // (pieces + len(gap)), 1)
-        if len(pages) <= per_line * MOST_LINES or pieces == 1:
+        if len(pages) <= per_line * most or pieces == 1:
             break
     lines = []
     for first in range(0, len(pages), per_line):
-        line = Text(f"{first * state.page_size:>{label - 2}}  ")
+        line = Text(f"{first * state.page_size:>{label - 2}}  ", no_wrap=True)
         for page in pages[first : first + per_line]:
             for letter in _letters(page, pieces):
-                line.append(letter, STYLES[letter.upper()])
+                line.append(letter, STYLES[letter])
             line.append(gap)
         line.rstrip()
         lines.append(line)
-    legend = Text(" " * label)
-    for letter, name in LEGEND:
-        legend.append(letter, STYLES[letter]).append(name)
-    return [*lines, legend, Text(" " * label + NOTE)]
+    return lines
 
 
 def _letters(page: str, pieces: int) -> str:
@@ -77,43 +60,20 @@ def _letter(cells: str) -> str:
     return most if used == len(cells) else most.lower()
 
 
-def rows(state: KvState | Simulation) -> list[tuple[str, str]]:
-    """Label and text of each line of the table."""
-    kv = state.state if isinstance(state, Simulation) else state
-    classes = kv.classes
-    partial = sum(unit.partial for unit in kv.units)
-    table = [
-        ("session", kv.session if not isinstance(state, Simulation) else f"simulated, {counted(state.units, 'unit')}"),
-        ("cells", f"{kv.cells} in {counted(-(-kv.cells // kv.page_size), 'page')} of {kv.page_size}"),
-        ("useful cells", f"{kv.useful_cells}"),
-        ("", f"must-keep {classes.must_keep}, selected {classes.selected_history}, recent {classes.recent_context}"),
-        ("page span", f"{kv.page_span} cells, {kv.span_ratio:.2f} times the useful ones"),
-        ("physical span", f"{kv.physical_span} cells, at most {kv.peak_physical_span}"),
-        ("active", f"{counted(kv.active_pages, 'page')}, {counted(kv.active_subblocks, 'subblock')}"),
-        ("holes", f"{kv.holes} cells, the largest {kv.largest_hole}; fragmentation {kv.fragmentation:.1%}"),
-        ("history", f"{counted(len(kv.units), 'unit')}, {partial} of them in part"),
-    ]
-    if kv.kv_bytes:
-        parts = kv.kv_bytes
-        table.append(("memory", f"{size(parts.allocated)}, span {size(parts.span)}, useful {size(parts.useful)}"))
-    if isinstance(state, Simulation):
-        table += _mean_rows(state)
-    return table
+def unit_lines(units: tuple[UnitState, ...], width: int, steps: str, most: int = UNIT_LINES) -> list[Text]:
+    """A character a unit, the oldest first: how much is left of it, in the height of `steps` (the last is the whole
+    scale); what is no media unit is a letter. Of a long history only the newest fit.
+    """
+    from rich.text import Text
 
-
-def _mean_rows(simulation: Simulation) -> list[tuple[str, str]]:
-    if simulation.mean_page_span is None:
-        return [("maintenance", "none: the history never rose above the high watermark")]
-    return [
-        ("on average", "right after each maintenance"),
-        (
-            "  page span",
-            f"{simulation.mean_page_span:.0f} cells, {simulation.mean_span_ratio:.2f} times the useful ones",
-        ),
-        ("  active", f"{simulation.mean_active_pages:.1f} pages"),
-        (
-            "migrations",
-            f"{simulation.migrations} with {counted(simulation.rows_moved, 'row')} moved;"
-            f" {counted(simulation.rows_shifted, 'row')} shifted",
-        ),
-    ]
+    shown = units[-max(width, 1) * most :]
+    largest = max((unit.tokens for unit in shown if unit.kind == "media"), default=0)
+    lines = []
+    for first in range(0, len(shown), max(width, 1)):
+        line = Text(no_wrap=True)
+        for unit in shown[first : first + max(width, 1)]:
+            step = unit.tokens * (len(steps) - 1) // max(largest, 1)
+            letter = UNIT_LETTERS.get(unit.kind) or steps[min(step, len(steps) - 1)]
+            line.append(letter, "cyan" if unit.kind == "media" and unit.partial else UNIT_STYLES.get(unit.kind, ""))
+        lines.append(line)
+    return lines

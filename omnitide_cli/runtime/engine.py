@@ -27,10 +27,11 @@ from omnitide_cli.runtime.events import (
     TokenCounts,
     UnitIngested,
 )
+from omnitide_cli.runtime.kv_state import KvState
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_watermarks
-from omnitide_cli.runtime.reports import Totals, migration, retention
+from omnitide_cli.runtime.reports import Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.session import Session
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
 from omnitide_cli.runtime.template import Template
@@ -332,6 +333,17 @@ class Engine:
     def summary(self) -> Summary:
         """The session so far."""
         return self._totals.summary(self._see())
+
+    def kv_state(self, name: str) -> KvState:
+        """The cache at this moment, in full, under the session's name."""
+        return self._session.kv_state(
+            name,
+            page_size=PAGE_SIZE,
+            subblock_size=SUBBLOCK_SIZE,
+            peak=self._totals.peak_span,
+            kv_bytes=kv_bytes(self._see()),
+            running=True,
+        )
 
 
 def standing_notices(model: Model, options: EngineOptions) -> list[Event]:

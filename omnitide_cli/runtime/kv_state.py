@@ -1,11 +1,11 @@
-"""The cache of a session at one moment, as plain values: what `inspect-kv` shows. Cheap to import."""
+"""The cache of a session at one moment and what led there, as plain values: what `inspect-kv` shows."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from omnitide_cli.runtime.events import KvBytes
+from omnitide_cli.runtime.events import KvBytes, Migration, Retention, SessionStarted, UnitIngested
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,68 @@ class KvState:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """The cache after a unit and its maintenance; of a long session, the largest values of several units in a row."""
+
+    media_s: float
+    useful_cells: int
+    page_span: int
+    physical_span: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSnapshot:
+    """What a session tells others of itself: its cache, how far it has come, and what its upkeep last did."""
+
+    state: KvState
+    about: SessionStarted
+    unit: UnitIngested | None = None
+    """The newest media unit."""
+    retention: Retention | None = None
+    migration: Migration | None = None
+    retentions: int = 0
+    answers: int = 0
+    moments: tuple[Moment, ...] = ()
+    moment_units: int = 1
+    """How many units a moment stands for."""
+    pid: int = 0
+    started: float = 0.0
+    """Unix time, as `written`."""
+    written: float = 0.0
+    ended: bool = False
+    """The session took leave; one that neither runs nor took leave was killed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `inspect-kv --json` prints: the state's fields first."""
+        about = self.about
+        return {
+            **self.state.to_json(),
+            "model": about.model,
+            "source": about.source,
+            "policy": about.policy,
+            "layout": about.layout,
+            "positions": about.positions,
+            "high_watermark": about.high_watermark,
+            "low_watermark": about.low_watermark,
+            "unit": self.unit and self.unit.to_json(),
+            "retention": self.retention and self.retention.to_json(),
+            "migration": self.migration and self.migration.to_json(),
+            "retentions": self.retentions,
+            "answers": self.answers,
+            "history": [asdict(moment) for moment in self.moments],
+            "history_units": self.moment_units,
+            "pid": self.pid,
+            "started": self.started,
+            "written": self.written,
+            "ended": self.ended,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Simulation:
     """A simulated session: its last state, and means over the states right after each maintenance (None: no such)."""
 
-    state: KvState
+    last: SessionSnapshot
     units: int
     mean_page_span: float | None
     mean_span_ratio: float | None
@@ -79,7 +137,12 @@ class Simulation:
     rows_shifted: int
     migrations: int
 
+    @property
+    def state(self) -> KvState:
+        """The cache after the last unit."""
+        return self.last.state
+
     def to_json(self) -> dict[str, Any]:
         """The object of its state, and the means."""
-        own = {name: value for name, value in asdict(self).items() if name not in ("state", "units")}
+        own = {name: value for name, value in asdict(self).items() if name not in ("last", "units")}
         return {**self.state.to_json(), **own}

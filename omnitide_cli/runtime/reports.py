@@ -49,7 +49,6 @@ class Totals:
 
     def summary(self, now: Any) -> Summary:
         """The session so far; `now` is an `ot_snapshot`."""
-        per_cell = now.kv_bytes_per_cell
         return Summary(
             units=self.units,
             media_s=round(self.media_s, 6),
@@ -60,11 +59,7 @@ class Totals:
             page_span=now.layout.page_span,
             physical_span=now.layout.physical_span,
             peak_physical_span=self.peak_span,
-            kv_bytes=KvBytes(
-                allocated=now.kv_bytes_allocated,
-                span=per_cell * now.layout.physical_span,
-                useful=per_cell * now.history_tokens,
-            ),
+            kv_bytes=kv_bytes(now),
             retentions=self.retentions,
             migrations=MigrationTotals(self.accepted, self.rejected, self.rows, self.bytes, self.migrate_ms),
             max_rotations=now.max_rotations,
@@ -74,6 +69,16 @@ class Totals:
             answer_s=self.answer_s,
             peak_rss_bytes=peak_rss_bytes(),
         )
+
+
+def kv_bytes(now: Any) -> KvBytes:
+    """Memory of the cache of an `ot_snapshot`."""
+    per_cell = now.kv_bytes_per_cell
+    return KvBytes(
+        allocated=now.kv_bytes_allocated,
+        span=per_cell * now.layout.physical_span,
+        useful=per_cell * now.history_tokens,
+    )
 
 
 def retention(unit: int, done: Any) -> Retention:

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
+import omnitide_cli
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.events import KvBytes
+from omnitide_cli.runtime.events import KvBytes, SessionStarted
 from omnitide_cli.runtime.history import History, Part
-from omnitide_cli.runtime.kv_state import CellClasses, KvState, Simulation, SpanState, UnitState
+from omnitide_cli.runtime.kv_state import KvState, Moment, SessionSnapshot, Simulation
 from omnitide_cli.runtime.options import EngineOptions, check_watermarks
+from omnitide_cli.runtime.reports import migration, retention
 from omnitide_cli.runtime.sizing import check_low_watermark, whole_pages
-from omnitide_cli.runtime.view import HistoryView
-
-CELL_LETTERS = bytes.maketrans(bytes(range(4)), b".MSR")  # OT_CELL_*
+from omnitide_cli.runtime.timeline import Timeline
+from omnitide_cli.runtime.view import span_ratio
 
 MOST_CELLS = 1 << 24
 
@@ -58,10 +59,13 @@ class _Record:
     rows_moved: int = 0
     rows_shifted: int = 0
     migrations: int = 0
+    last: tuple[int, Any] | None = None
+    """The unit after which the last round was, and the round."""
 
-    def add(self, done: Any) -> None:
+    def add(self, unit: int, done: Any) -> None:
+        self.last = unit, done
         self.page_spans.append(done.after.page_span)
-        self.ratios.append(_ratio(done.after))
+        self.ratios.append(span_ratio(done.after))
         self.active_pages.append(done.after.active_pages)
         self.rows_moved += done.rows_moved
         self.rows_shifted += done.rows_shifted
@@ -88,7 +92,7 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
             f"a cache of {cells} cells is beyond what can be simulated ({MOST_CELLS})", "simulate fewer units"
         )
     subblock_size = page_size // 2 if page_size % 2 == 0 else page_size
-    record = _Record()
+    record, timeline = _Record(), Timeline()
     peak = 0
     with History(options, cells, page_size=page_size, subblock_size=subblock_size) as history:
         if stream.system_tokens:
@@ -98,12 +102,30 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
             peak = max(peak, history.snapshot().layout.physical_span)
             done = history.maintain()
             if done.retained:
-                record.add(done)
-        state = kv_state(
-            history, "simulation", pages=(page_size, subblock_size), peak=peak, bytes_per_cell=bytes_per_cell
+                record.add(index, done)
+            layout = history.snapshot().layout
+            timeline.add(Moment(index + 1, layout.useful_cells, layout.page_span, layout.physical_span))
+        layout = history.snapshot().layout
+        sizes = (cells, layout.physical_span, layout.useful_cells)
+        state = history.kv_state(
+            "simulation",
+            page_size=page_size,
+            subblock_size=subblock_size,
+            peak=peak,
+            kv_bytes=KvBytes(*(bytes_per_cell * count for count in sizes)) if bytes_per_cell else None,
         )
+    last = SessionSnapshot(
+        state,
+        _about(options, state),
+        retention=record.last and retention(*record.last),
+        migration=record.last and migration(*record.last),
+        retentions=len(record.page_spans),
+        moments=timeline.moments(),
+        moment_units=timeline.units_each,
+        ended=True,
+    )
     return Simulation(
-        state=state,
+        last=last,
         units=stream.units,
         mean_page_span=fmean(record.page_spans) if record.page_spans else None,
         mean_span_ratio=fmean(record.ratios) if record.ratios else None,
@@ -114,52 +136,20 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     )
 
 
-def kv_state(
-    view: HistoryView,
-    session: str,
-    *,
-    pages: tuple[int, int],
-    peak: int,
-    running: bool = False,
-    bytes_per_cell: int = 0,
-) -> KvState:
-    """The state of a native history. `pages`: sizes of page and subblock; `bytes_per_cell` 0: unknown."""
-    now = view.snapshot()
-    layout = now.layout
-    page_size, subblock_size = pages
-    active_cells = layout.active_pages * page_size
-    kv_bytes = KvBytes(*(bytes_per_cell * cells for cells in (now.n_cells, layout.physical_span, layout.useful_cells)))
-    return KvState(
-        session=session,
-        running=running,
-        page_size=page_size,
-        subblock_size=subblock_size,
-        cells=now.n_cells,
-        useful_cells=layout.useful_cells,
-        physical_span=layout.physical_span,
-        page_span=layout.page_span,
-        span_ratio=_ratio(layout),
-        active_pages=layout.active_pages,
-        active_subblocks=layout.active_subblocks,
-        holes=layout.holes,
-        largest_hole=layout.largest_hole,
-        fragmentation=1 - layout.useful_cells / active_cells if active_cells else 0.0,
-        classes=CellClasses(now.must_cells, now.selected_cells, now.recent_cells),
-        peak_physical_span=peak,
-        kv_bytes=kv_bytes if bytes_per_cell else None,
-        units=tuple(
-            UnitState(
-                unit.id,
-                unit.kind,
-                unit.tokens,
-                unit.partial,
-                tuple(SpanState(span.role, span.length) for span in unit.spans),
-            )
-            for unit in view.units()
-        ),
-        cell_map=view.cells().tobytes().translate(CELL_LETTERS).decode("ascii"),
+def _about(options: EngineOptions, state: KvState) -> SessionStarted:
+    return SessionStarted(
+        version=omnitide_cli.__version__,
+        model="none",
+        source="simulated",
+        policy=options.policy,
+        layout=options.layout,
+        positions=options.positions,
+        high_watermark=options.high_watermark,
+        low_watermark=options.low_watermark,
+        n_ctx=state.cells,
+        page_size=state.page_size,
+        subblock_size=state.subblock_size,
+        cache_type=options.cache_type,
+        threads=0,
+        flash_attn=options.flash_attn != "off",
     )
-
-
-def _ratio(layout: Any) -> float:
-    return layout.page_span / layout.useful_cells if layout.useful_cells else 0.0

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import RuntimeFailure
+from omnitide_cli.runtime.events import KvBytes
+from omnitide_cli.runtime.kv_state import CellClasses, KvState, SpanState, UnitState
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
 
@@ -45,6 +47,7 @@ UNIT_KINDS = {
 }
 UNIT_KIND_NAMES = {value: name for name, value in UNIT_KINDS.items()}
 ROLE_NAMES = {value: name for name, value in ROLES.items()}
+CELL_LETTERS = bytes.maketrans(bytes(range(4)), b".MSR")  # OT_CELL_*
 KERNELS = {"f32": lib.OT_KERNEL_TILED, "f16": lib.OT_KERNEL_TILED, "q8_0": lib.OT_KERNEL_CELLS}
 
 
@@ -150,3 +153,53 @@ class HistoryView:
         """Rows (cell, t, y, x), one a token in history order."""
         tokens = self._array("tokens", "ot_token_info")
         return np.array([(k.cell, k.t, k.y, k.x) for k in tokens], dtype=np.int64).reshape(len(tokens), 4)
+
+    def kv_state(
+        self,
+        session: str,
+        *,
+        page_size: int,
+        subblock_size: int,
+        peak: int,
+        kv_bytes: KvBytes | None = None,
+        running: bool = False,
+    ) -> KvState:
+        """All of it as plain values. `peak`: the largest physical span so far."""
+        now = self.snapshot()
+        layout = now.layout
+        active_cells = layout.active_pages * page_size
+        return KvState(
+            session=session,
+            running=running,
+            page_size=page_size,
+            subblock_size=subblock_size,
+            cells=now.n_cells,
+            useful_cells=layout.useful_cells,
+            physical_span=layout.physical_span,
+            page_span=layout.page_span,
+            span_ratio=span_ratio(layout),
+            active_pages=layout.active_pages,
+            active_subblocks=layout.active_subblocks,
+            holes=layout.holes,
+            largest_hole=layout.largest_hole,
+            fragmentation=1 - layout.useful_cells / active_cells if active_cells else 0.0,
+            classes=CellClasses(now.must_cells, now.selected_cells, now.recent_cells),
+            peak_physical_span=max(peak, layout.physical_span),
+            kv_bytes=kv_bytes,
+            units=tuple(
+                UnitState(
+                    unit.id,
+                    unit.kind,
+                    unit.tokens,
+                    unit.partial,
+                    tuple(SpanState(span.role, span.length) for span in unit.spans),
+                )
+                for unit in self.units()
+            ),
+            cell_map=self.cells().tobytes().translate(CELL_LETTERS).decode("ascii"),
+        )
+
+
+def span_ratio(layout: Any) -> float:
+    """Page span ÷ useful cells of an `ot_layout_stats`."""
+    return layout.page_span / layout.useful_cells if layout.useful_cells else 0.0

@@ -22,6 +22,7 @@ from omnitide_cli.runtime.events import (
     TokenCounts,
     UnitIngested,
 )
+from omnitide_cli.runtime.kv_state import CellClasses, KvState
 
 DELAY = "SCRIPTED_ENGINE_DELAY"
 """Environment variable: seconds that a unit or a word takes."""
@@ -146,6 +147,30 @@ class ScriptedEngine:
             page_span=64,
             physical_span=256,
             peak_physical_span=256,
+        )
+
+    def kv_state(self, name: str) -> KvState:
+        cells = 45 * len(self.units)
+        return KvState(
+            session=name,
+            running=True,
+            page_size=64,
+            subblock_size=32,
+            cells=4096,
+            useful_cells=cells,
+            physical_span=256,
+            page_span=64 * len(self.units),
+            span_ratio=1.0,
+            active_pages=len(self.units),
+            active_subblocks=len(self.units),
+            holes=0,
+            largest_hole=0,
+            fragmentation=0.0,
+            classes=CellClasses(0, 0, cells),
+            peak_physical_span=256,
+            kv_bytes=None,
+            units=(),
+            cell_map="R" * cells + "." * (4096 - cells),
         )
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from scripted import ScriptedEngine
 
 
-@pytest.mark.parametrize("name", ["open", "start", "ingest", "ask", "interrupt", "summary", "close"])
+@pytest.mark.parametrize("name", ["open", "start", "ingest", "ask", "interrupt", "summary", "kv_state", "close"])
 def test_the_scripted_engine_is_called_like_the_real_one(name: str) -> None:
     from omnitide_cli.runtime.engine import Engine
 

@@ -83,9 +83,9 @@ def test_flags_reach_the_policy(omnitide: Omnitide) -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ((), "--simulate"),
         (("--simulate", 5), "--image"),
         (("mine", "--simulate", 5, "--image", 16), "exclude"),
+        (("--watch", "--simulate", 5, "--image", 16), "exclude"),
         (("--simulate", 5, "--image", 16, "--low-watermark", 3000), "low watermark"),
         (("--simulate", 5, "--image", 1800), "low watermark"),
         (("--simulate", 0, "--image", 16), "--simulate"),
@@ -103,7 +103,7 @@ def test_what_cannot_be_is_told_in_one_line(omnitide: Omnitide, arguments: tuple
 @pytest.mark.parametrize("page_size", [1, 3, 64, 256])
 def test_the_map_shows_every_page_at_every_width(width: int, page_size: int) -> None:
     state = simulate(EngineOptions(layout="class-packing"), Stream(30, 256, 25), page_size=page_size).state
-    *lines, _, _ = map_lines(state, width)
+    lines = map_lines(state, width)
     assert max(len(line.plain) for line in lines) <= width
     cells = "".join(line.plain.split(maxsplit=1)[1] for line in lines).replace(" ", "")
     pages = len(state.cell_map) // page_size

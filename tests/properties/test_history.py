@@ -18,8 +18,7 @@ from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.runtime.history import History, Part
 from omnitide_cli.runtime.native import lib, text
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.simulation import CELL_LETTERS
-from omnitide_cli.runtime.view import LAYOUT_NAMES, LAYOUTS, POLICIES, POSITIONS
+from omnitide_cli.runtime.view import CELL_LETTERS, LAYOUT_NAMES, LAYOUTS, POLICIES, POSITIONS
 
 KERNEL_FLAGS = {"tiled": ("f16", "auto"), "cells": ("q8_0", "auto"), "span": ("f16", "off")}
 COST_NAMES = ("tile_us", "cell_us", "slice_cell_us", "span_cell_us", "key_row_us", "value_row_us")

@@ -1,0 +1,59 @@
+"""What `inspect-kv --json` says in a second process is what the session itself reports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "omnitide_cli"]
+
+
+def inspect() -> dict[str, Any] | None:
+    """The session that a second process sees."""
+    done = subprocess.run([*COMMAND, "inspect-kv", "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def test_a_second_process_sees_the_numbers_of_the_session(
+    example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNITIDE_HOME", str(tmp_path))
+    watch = [*COMMAND, "watch", str(example), "--pace", "realtime", "--duration", "9", "--json"]
+    pressed = ["--high-watermark", "240", "--low-watermark", "160", "--layout", "class-packing"]
+    seen: list[dict[str, Any]] = []
+    with subprocess.Popen([*watch, *pressed, "--ask", "What?"], stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            if found := inspect():
+                seen.append(found)
+            time.sleep(0.2)
+        assert process.stdout
+        events = [json.loads(line) for line in process.stdout]
+    assert process.returncode == 0
+
+    units = {event["index"]: event for event in events if event["type"] == "unit"}
+    running = [each for each in seen if each["running"] and each["unit"] and not each["answers"]]
+    assert len({each["unit"]["index"] for each in running}) >= 3
+    assert running[-1]["retention"]
+    for each in running:
+        unit = units[each["unit"]["index"]]
+        assert each["unit"] == unit
+        assert each["useful_cells"] == unit["history_tokens"] == sum(part["tokens"] for part in each["units"])
+        assert (each["page_span"], each["physical_span"]) == (unit["page_span"], unit["physical_span"])
+        assert sum(each["classes"].values()) == each["useful_cells"]
+        for kind in ("retention", "migration"):
+            told = [event for event in events if event["type"] == kind and event["unit"] <= unit["index"]]
+            assert each[kind] == (told[-1] if told else None)
+
+    last, summary = inspect(), events[-1]
+    assert last
+    assert (last["running"], last["ended"], last["answers"]) == (False, True, 1)
+    for field in ("page_span", "physical_span", "peak_physical_span", "kv_bytes", "retentions"):
+        assert last[field] == summary[field], field
+    assert last["useful_cells"] == summary["history_tokens"]
