@@ -11,7 +11,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from omnitide_cli import __version__
-from omnitide_cli.commands import bench, settings
+from omnitide_cli.commands import bench, models, settings
+from omnitide_cli.commands.doctor import EPILOG as DOCTOR_EPILOG
+from omnitide_cli.commands.doctor import doctor
 from omnitide_cli.commands.inspect_kv import EPILOG as INSPECT_EPILOG
 from omnitide_cli.commands.inspect_kv import inspect_kv
 from omnitide_cli.commands.run import Globals, run
@@ -27,6 +29,8 @@ app = typer.Typer(
 )
 app.command(epilog=EPILOG)(watch)
 app.command("inspect-kv", epilog=INSPECT_EPILOG)(inspect_kv)
+app.add_typer(models.app, name="models")
+app.command(epilog=DOCTOR_EPILOG)(doctor)
 app.add_typer(bench.app, name="bench")
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from omnitide_cli.catalog.folders import hub_dir
+from omnitide_cli.catalog import hub
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, Manifest, ModelFile, load_manifest, read_manifest
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.options import ModelFiles
 
 UNKNOWN_WEIGHTS = "qwen2.5-omni-3b"
 """Whose prompt and picture sizes a bare .gguf file gets."""
-
-Notify = Callable[[str], None]
 
 
 def find_manifest(model: str | None) -> Manifest:
@@ -41,7 +35,7 @@ def find_manifest(model: str | None) -> Manifest:
     return load_manifest(model)
 
 
-def fetch_files(manifest: Manifest, mmproj: str | None = None, notify: Notify = lambda message: None) -> ModelFiles:
+def fetch_files(manifest: Manifest, mmproj: str | None = None, notify: hub.Notify = lambda message: None) -> ModelFiles:
     """The files of a model on this disk; `mmproj` replaces the manifest's. `notify` hears of downloads.
 
     Raises ModelError: a file is missing, can't be downloaded or isn't what the manifest says.
@@ -54,9 +48,64 @@ def fetch_files(manifest: Manifest, mmproj: str | None = None, notify: Notify = 
     )
 
 
-def _locate(manifest: Manifest, file: ModelFile, notify: Notify) -> Path:
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """One file of a model and whether it is here."""
+
+    role: str
+    name: str
+    path: Path | None
+    size: int
+    """Bytes: of the file that is here, else what its manifest says (0: nothing)."""
+
+
+def file_states(manifest: Manifest) -> list[FileState]:
+    """The files of a model, without asking a network."""
+    return [_state(manifest, role, file) for role, file in _files(manifest).items()]
+
+
+def remove_files(manifest: Manifest) -> int:
+    """Delete what was downloaded for a model, also in part; the bytes that are free again. Raises ModelError for a
+    model that was not downloaded but shipped, or is somebody's own.
+    """
+    if not all(file.repo for file in _files(manifest).values()):
+        raise ModelError(
+            f"{manifest.name} was not downloaded, so it is not removed", "its files are yours, or omnitide's"
+        )
+    return sum(hub.remove(file) for file in _files(manifest).values())
+
+
+def unfinished_bytes(manifest: Manifest) -> int:
+    """What interrupted downloads have left of a model."""
+    return hub.partial_bytes(*(file for file in _files(manifest).values() if file.repo))
+
+
+def check_files(manifest: Manifest, notify: hub.Notify) -> None:
+    """Compare what is here with the manifest's checksums. Raises ModelError for a file that differs."""
+    for file, state in zip(_files(manifest).values(), file_states(manifest), strict=True):
+        if state.path and file.sha256:
+            notify(f"checking {state.name}")
+            if hub.sha256(state.path) != file.sha256:
+                raise ModelError(
+                    f"{state.path} is damaged: its checksum is not the manifest's",
+                    f"run: omnitide models remove {manifest.name}, then pull it again",
+                )
+
+
+def _files(manifest: Manifest) -> dict[str, ModelFile]:
+    return {"model": manifest.model} | ({"mmproj": manifest.mmproj} if manifest.mmproj else {})
+
+
+def _state(manifest: Manifest, role: str, file: ModelFile) -> FileState:
+    path = hub.cached(file) if file.repo else manifest.folder / file.path
+    here = path if path and path.is_file() else None
+    size = here.stat().st_size if here else file.size
+    return FileState(role, hub.where(file) if file.repo else str(manifest.folder / file.path), here, size)
+
+
+def _locate(manifest: Manifest, file: ModelFile, notify: hub.Notify) -> Path:
     if file.repo:
-        return _from_hub(file, notify)
+        return hub.cached(file) or hub.fetch(file, notify)
     path = manifest.folder / file.path
     if path.is_dir():
         raise ModelError(f"{path} is a folder, not a .gguf file", "give the path of the .gguf file in it")
@@ -65,41 +114,3 @@ def _locate(manifest: Manifest, file: ModelFile, notify: Notify) -> Path:
         hint = "reinstall omnitide: its own model is incomplete" if shipped else "give the path of an existing file"
         raise ModelError(f"{path}: no such model file", hint)
     return path
-
-
-def _from_hub(file: ModelFile, notify: Notify) -> Path:
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
-    from huggingface_hub.utils import disable_progress_bars
-
-    revision = file.revision or None
-    cached = try_to_load_from_cache(file.repo, file.file, cache_dir=hub_dir(), revision=revision)
-    if isinstance(cached, str):
-        return Path(cached)
-    where = f"{file.repo}/{file.file}"
-    by_hand = f"fetch it where there is a network, then give --model FILE.gguf --mmproj FILE.gguf ({where})"
-    if _is_offline():
-        raise ModelError(f"{where} is not on this machine, and HF_HUB_OFFLINE forbids to download it", by_hand)
-    notify(f"downloading {where}" + (f" ({file.size / 1e9:.1f} GB)" if file.size else ""))
-    if not sys.stderr.isatty():
-        disable_progress_bars()
-    try:
-        path = Path(hf_hub_download(file.repo, file.file, cache_dir=hub_dir(), revision=revision))
-    except KeyboardInterrupt:
-        raise
-    except Exception as error:  # the hub's client lets errors of several HTTP libraries through
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"{where} can't be downloaded: {reason}", by_hand) from error
-    if file.sha256 and _sha256(path) != file.sha256:
-        path.resolve().unlink()
-        path.unlink(missing_ok=True)
-        raise ModelError(f"{where} arrived damaged: its checksum is not the manifest's", "try again")
-    return path
-
-
-def _is_offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in {"1", "ON", "YES", "TRUE"}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

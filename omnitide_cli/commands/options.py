@@ -43,7 +43,7 @@ def is_setting(parameter: Any) -> bool:
     return bool(parameter.envvar) or getattr(parameter, "rich_help_panel", None) == QUESTIONS
 
 
-def _model_names(incomplete: str) -> list[str]:
+def complete_models(incomplete: str) -> list[str]:
     from omnitide_cli.catalog.manifest import model_names
 
     return [name for name in model_names() if name.startswith(incomplete)]
@@ -57,7 +57,7 @@ Model = Annotated[
         "A known model, or the path of a .gguf file or of a manifest.",
         metavar="NAME|PATH",
         show_default="omnitide-demo",
-        autocompletion=_model_names,
+        autocompletion=complete_models,
     ),
 ]
 Mmproj = Annotated[

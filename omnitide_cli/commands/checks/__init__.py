@@ -1,0 +1,1 @@
+"""What `omnitide doctor` looks at. No check raises, and none imports a library into this process: see probe.py."""

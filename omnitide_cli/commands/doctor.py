@@ -1,0 +1,37 @@
+"""`omnitide doctor`: what works here, and what to do for the rest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+EPILOG = """
+[bold]Examples[/bold]
+
+omnitide doctor
+
+omnitide doctor --json | jq '.findings[] | select(.state != "ok")'
+
+Exit code 1 says that omnitide watch can't run here; what is only missing (a camera, say) is no failure.
+"""
+
+
+def doctor(json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+    """Look at versions, libraries, devices, codecs, folders, terminal; say what is missing and how to get it."""
+    from omnitide_cli.commands.checks import libraries, machine
+    from omnitide_cli.display.findings import is_well, show
+
+    found = [*libraries.findings(), *machine.findings()]
+    order = list(dict.fromkeys(each.group for each in found))
+    found.sort(key=lambda each: order.index(each.group))
+    well = is_well(found)
+    if json_object:
+        print(json.dumps({"ok": well, "findings": [asdict(each) for each in found]}))
+    else:
+        show(found, sys.stdout)
+    if not well:
+        raise typer.Exit(1)

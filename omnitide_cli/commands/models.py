@@ -1,0 +1,153 @@
+"""`omnitide models`: which models there are, which of them are here; fetch and remove them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnitide_cli.commands.options import complete_models
+from omnitide_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from omnitide_cli.catalog.files import FileState
+    from omnitide_cli.catalog.manifest import Manifest
+
+EPILOG = """
+[bold]Examples[/bold]
+
+omnitide models list
+
+omnitide models pull qwen2.5-omni-3b
+
+omnitide models info my.gguf
+
+An interrupted pull goes on where it was. Downloads lie in Hugging Face's cache (HF_HOME), where other tools find them;
+HF_HUB_OFFLINE=1 forbids to ask a network. Your own files need no manifest: --model my.gguf --mmproj my-mmproj.gguf
+"""
+
+app = typer.Typer(help="List, fetch and remove models.", no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich")
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A known model, or the path of a manifest or a .gguf file.",
+        metavar="NAME",
+        show_default=False,
+        autocompletion=complete_models,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a model.")]
+
+
+@app.command("list")
+def list_models(json_lines: Json = False) -> None:
+    """Show the known models and whether they are on this machine."""
+    from omnitide_cli.catalog.manifest import load_manifest, model_names
+    from omnitide_cli.display.models import list_lines
+
+    rows = [_described(load_manifest(name)) for name in model_names()]
+    if json_lines:
+        for row in rows:
+            print(json.dumps(row))
+        return
+    list_lines(rows, sys.stdout)
+
+
+@app.command(epilog="omnitide models info qwen2.5-omni-3b --json")
+def info(model: Name, json_object: Json = False) -> None:
+    """Show what a model is, what it needs, and where its files are."""
+    from omnitide_cli.catalog.files import find_manifest
+    from omnitide_cli.display.models import info_lines
+
+    row = _described(find_manifest(model))
+    if json_object:
+        print(json.dumps(row))
+        return
+    info_lines(row, sys.stdout)
+
+
+@app.command(epilog="omnitide models pull qwen2.5-omni-3b")
+def pull(
+    model: Name,
+    check: Annotated[bool, typer.Option("--check", help="Compare checksums of what is here already, too.")] = False,
+) -> None:
+    """Download a model, or the rest of it."""
+    from omnitide_cli.catalog.files import check_files, fetch_files, find_manifest
+
+    def say(message: str) -> None:
+        print(message, file=sys.stderr, flush=True)
+
+    manifest = find_manifest(model)
+    if check:
+        check_files(manifest, say)
+    files = fetch_files(manifest, notify=say)
+    for path in (files.model, files.mmproj):
+        if path:
+            print(path)
+
+
+@app.command(epilog="omnitide models remove qwen2.5-omni-3b --yes")
+def remove(model: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False) -> None:
+    """Delete a downloaded model from Hugging Face's cache."""
+    from omnitide_cli.catalog.files import file_states, find_manifest, remove_files, unfinished_bytes
+    from omnitide_cli.display.words import size
+
+    manifest = find_manifest(model)
+    here = sum(state.size for state in file_states(manifest) if state.path) + unfinished_bytes(manifest)
+    if not here:
+        print(f"{manifest.name} is not on this machine")
+        return
+    if not yes and _is_downloaded(manifest):
+        if not sys.stdin.isatty():
+            raise UsageError(f"{manifest.name} would be deleted ({size(here)})", "say --yes if that is meant")
+        typer.confirm(
+            f"Delete {manifest.name} ({size(here)}) from the cache that other tools may use, too?", abort=True
+        )
+    print(f"{size(remove_files(manifest))} freed")
+
+
+def _is_downloaded(manifest: Manifest) -> bool:
+    return bool(manifest.model.repo)
+
+
+def _described(manifest: Manifest) -> dict[str, Any]:
+    """A model as one flat object."""
+    from omnitide_cli.catalog.files import file_states, unfinished_bytes
+    from omnitide_cli.catalog.manifest import DEFAULT_MODEL
+
+    states = file_states(manifest)
+    shape, frames = manifest.shape, manifest.frames
+    return {
+        "name": manifest.name,
+        "title": manifest.title,
+        "description": manifest.description,
+        "license": manifest.license,
+        "default": manifest.name == DEFAULT_MODEL,
+        "state": _state(manifest, states, unfinished_bytes(manifest)),
+        "bytes": sum(state.size for state in states),
+        "unfinished_bytes": unfinished_bytes(manifest),
+        "files": [
+            {
+                "role": state.role,
+                "name": state.name,
+                "path": str(state.path) if state.path else None,
+                "bytes": state.size,
+            }
+            for state in states
+        ],
+        "image_tokens": frames.max_tokens,
+        "audio_tokens_per_second": manifest.audio.tokens_per_second,
+        "cache_bytes_per_token": 2 * 2 * shape.layers * shape.kv_heads * shape.head_dim,
+        "default_question": manifest.default_question,
+    }
+
+
+def _state(manifest: Manifest, states: list[FileState], unfinished: int) -> str:
+    """ "shipped", "here", "in part" or "not here"."""
+    here = [state.path is not None for state in states]
+    if all(here):
+        return "here" if _is_downloaded(manifest) else "shipped" if manifest.model.path[:1] != "/" else "here"
+    return "in part" if any(here) or unfinished else "not here"
