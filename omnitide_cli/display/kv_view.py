@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -12,7 +13,7 @@ from omnitide_cli.display import kv_table, kv_words
 from omnitide_cli.display.charts import ASCII, BLOCKS, DRAWN, Charset, history_lines, history_words
 from omnitide_cli.display.kv_map import FULL, MOST_LINES, UNIT_LINES, map_lines, unit_lines
 from omnitide_cli.display.status import columns, is_capable
-from omnitide_cli.runtime.kv_state import SessionSnapshot, Simulation
+from omnitide_cli.runtime.kv_state import KvState, SessionSnapshot, Simulation
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -96,18 +97,19 @@ def view(
         parts += history_lines(snapshot, room.width, room.charset)
         parts += [Text(), Text(history_words(snapshot, room.charset))]
     else:
-        means = kv_table.mean_rows(subject) if isinstance(subject, Simulation) else []
-        parts += _cache(snapshot, means, room)
+        parts += cache_parts(
+            snapshot.state, room, kv_table.mean_rows(subject) if isinstance(subject, Simulation) else ()
+        )
         parts += [Text(), *_upkeep(snapshot, room)]
     if others:
         parts += [Text(), Text(others, "dim")]
     return Group(*parts)
 
 
-def _cache(snapshot: SessionSnapshot, means: list[kv_table.Row], room: Canvas) -> list[RenderableType]:
+def cache_parts(state: KvState, room: Canvas, more: Sequence[kv_table.Row] = ()) -> list[RenderableType]:
+    """Map, legend and figures, `more` of them at the end, and what is left of each unit; in brief where room is low."""
     from rich.text import Text
 
-    state = snapshot.state
     classes = kv_table.class_rows(state)
     parts: list[RenderableType] = [*map_lines(state, room.width, room.map_lines), Text()]
     if room.is_low:
@@ -116,7 +118,7 @@ def _cache(snapshot: SessionSnapshot, means: list[kv_table.Row], room: Canvas) -
             legend.append_text(_styled(letter)).append(f" {count}   ")
         parts += [legend, Text(kv_table.brief(state))]
     else:
-        parts += [_grid(classes, room), Text(), _grid([*kv_table.figure_rows(state), *means], room, LABEL_COLUMNS)]
+        parts += [_grid(classes, room), Text(), _grid([*kv_table.figure_rows(state), *more], room, LABEL_COLUMNS)]
     if state.units:
         parts.append(Text("left of each unit, the oldest first (s system, q question, a answer):", "dim"))
         steps = room.charset.steps.strip()
