@@ -43,3 +43,7 @@ class MediaUnit:
     """[0 … 320] real samples right before `audio`; empty where there are none."""
     audio_right: NDArray[np.float32]
     """[0 … 200] real samples right after `audio`; empty at the end."""
+    dropped_frames: int = 0
+    """Pictures of this unit, or of what went before it, that were left out because the model was behind."""
+    complete_at: float | None = None
+    """Of a live source: second on time.monotonic()'s clock at which the unit was over."""
