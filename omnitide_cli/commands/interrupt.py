@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first stops taking input, the second leaves at once."""
+"""Ctrl-C, SIGTERM and a terminal that hangs up: the first stops taking input, the second leaves at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from omnitide_cli.commands.run import INTERRUPTED
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NAP_S = 0.05
 
 
@@ -33,6 +33,7 @@ class Interrupt:
         self.requested = False
         self._ends_input = ends_input
         self._stop: Callable[[], None] | None = None
+        self._leaving: Callable[[], None] | None = None
         self._raises = False
         self._before: dict[signal.Signals, Any] = {}
         self._terminal = _terminal_state()
@@ -48,7 +49,11 @@ class Interrupt:
         self._watcher = threading.Thread(target=self._watch, args=(self._signals[0], self._seen[1]), daemon=True)
         self._watcher.start()
         self._wakeup_before = signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        # nohup has hanging up ignored, and so it stays.
+        heeded = [
+            number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP
+        ]
+        self._before = {number: signal.signal(number, self._handle) for number in heeded}
         return self
 
     def __exit__(
@@ -71,6 +76,10 @@ class Interrupt:
         """
         with self._telling:
             self._stop = stop
+
+    def on_leaving(self, restore: Callable[[], None] | None) -> None:
+        """What else to do before the process is left at once, from any thread: give a terminal back."""
+        self._leaving = restore
 
     @contextmanager
     def raising(self) -> Iterator[None]:
@@ -127,6 +136,8 @@ class Interrupt:
                 os.write(seen, b"!")
 
     def _leave(self) -> NoReturn:
+        if self._leaving:
+            self._leaving()
         _restore_terminal(self._terminal)
         os._exit(INTERRUPTED)
 

@@ -29,7 +29,7 @@ OUTPUT = "Output"
 
 
 def option(flag: str, panel: str, text: str, **more: Any) -> Any:
-    variable = "OMNITIDE_" + flag.removeprefix("--").upper().replace("-", "_")
+    variable = "OMNITIDE_" + flag.partition("/")[0].removeprefix("--").upper().replace("-", "_")
     return typer.Option(flag, help=text, rich_help_panel=panel, envvar=variable, show_envvar=False, **more)
 
 
@@ -167,6 +167,15 @@ FlashAttentionOption = Annotated[
 ]
 
 Json = Annotated[bool, option("--json", OUTPUT, "Write every event to standard output, one JSON object a line.")]
+Dashboard = Annotated[
+    bool | None,
+    option(
+        "--dashboard/--no-dashboard",
+        OUTPUT,
+        "Fill the terminal with what is going on.",
+        show_default="in a terminal, without --json, -q and -v",
+    ),
+]
 Transcript = Annotated[
     Path | None,
     option(

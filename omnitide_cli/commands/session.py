@@ -3,97 +3,155 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from omnitide_cli.catalog.folders import runtime_dir
-from omnitide_cli.commands.interrupt import Interrupt
+from omnitide_cli.commands.interrupt import NAP_S, Interrupt
+from omnitide_cli.commands.prompt import Prompt, Silence
 from omnitide_cli.commands.schedule import Schedule
-from omnitide_cli.display.sink import Sink, Tee
-from omnitide_cli.runtime.events import Event, Notice, UnitIngested
+from omnitide_cli.display.sink import Sink
+from omnitide_cli.errors import OmniTideError
+from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, UnitIngested
 from omnitide_cli.runtime.publishing import Publisher
 
 if TYPE_CHECKING:
-    from omnitide_cli.media import MediaSource, MediaUnit
+    from omnitide_cli.media import MediaUnit
+    from omnitide_cli.media.info import SourceWarning
     from omnitide_cli.runtime.engine import Engine
+
+QUIT = "/quit"
+
+Command = Callable[[str], None]
+"""What a typed `/name argument` does, with its argument; called between units, on the engine's thread."""
+
+
+class Stream(Protocol):
+    """Where units come from.
+
+    A source that waits for the next second yields None meanwhile, every few hundredths of a second, so that what is
+    typed is answered at once.
+    """
+
+    @property
+    def warnings(self) -> Sequence[SourceWarning]: ...
+
+    def __iter__(self) -> Iterator[MediaUnit | None]: ...
 
 
 class Session:
-    """Drives one engine through one source. Every way out reports a summary, but for a reader who has left."""
+    """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
-    def __init__(self, engine: Engine, source: MediaSource, sink: Sink, interrupt: Interrupt) -> None:
+    What is typed at the `prompt` comes between units; the next typed question ends the answer in hand. `commands` are
+    called for /name; /kv and /quit are known.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: Stream,
+        sink: Sink,
+        interrupt: Interrupt,
+        *,
+        prompt: Prompt | None = None,
+        commands: Mapping[str, Command] | None = None,
+    ) -> None:
         self._engine = engine
         self._source = source
         self._published = Publisher(runtime_dir(), engine.kv_state)
-        self._sink = Tee([self._published, sink])
+        self._sink = sink
         self._interrupt = interrupt
+        self._prompt = prompt or Silence()
+        self._commands: dict[str, Command] = {"kv": self._show_kv, **(commands or {})}
+        self._typed: deque[str] = deque()
+        self._has_quit = False
         self._warnings_told = 0
         self._clock = 0.0
 
-    def run(self, name: str, schedule: Schedule, *, realtime: bool = False, typed: Iterable[str] = ()) -> None:
-        """Feed all units and ask all questions; then those that are `typed`.
+    def run(self, name: str, schedule: Schedule, *, realtime: bool = False, stays: bool = False) -> None:
+        """Feed all units and ask all questions; with `stays` go on with what is typed after the end.
 
         `realtime` feeds a unit no earlier than a live stream would have had it. A first signal ends the session early.
         """
         try:
             with suppress(KeyboardInterrupt):
                 self._interrupt.on_request(self._engine.interrupt)
-                self._sink.emit(self._engine.start(name))
+                self._emit(self._engine.start(name))
                 if problem := self._published.problem:
-                    self._sink.emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
+                    self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
                 self._feed(schedule, realtime)
-                self._finish(schedule, typed)
+                self._finish(schedule, stays)
         except BrokenPipeError:
             raise
         except BaseException as error:
             self._sink.failed(error)
             with suppress(Exception):  # the engine may be what failed
-                self._sink.emit(self._engine.summary())
+                self._emit(self._engine.summary())
             raise
         finally:
             self._interrupt.on_request(None)
             self._published.close()
-        self._sink.emit(self._engine.summary())
+        self._emit(self._engine.summary())
+
+    def _emit(self, event: Event) -> None:
+        self._published.emit(event)
+        self._sink.emit(event)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._has_quit or self._interrupt.requested
 
     def _feed(self, schedule: Schedule, realtime: bool) -> None:
         origin: float | None = None
         for unit in self._units():
-            if origin is None:
-                origin = time.monotonic() - unit.start
-                schedule.start_at(unit.start)
-            if realtime:
-                self._interrupt.sleep_until(origin + unit.end)
-            if self._interrupt.requested:
-                return
-            for event in self._engine.ingest(unit):
-                self._sink.emit(_with_lag(event, origin + unit.end) if realtime else event)
-            self._published.offer()
-            self._clock = unit.end
-            self._ask(schedule.due(unit.end))
-            if self._interrupt.requested:
+            if unit is not None:
+                if origin is None:
+                    origin = time.monotonic() - unit.start
+                    schedule.start_at(unit.start)
+                if realtime:
+                    self._wait_until(origin + unit.end)
+                if self._is_over:
+                    return
+                self._sink.watching(unit)
+                for event in self._engine.ingest(unit):
+                    self._emit(_with_lag(event, origin + unit.end) if realtime else event)
+                self._published.offer()
+                self._clock = unit.end
+                self._ask(schedule.due(unit.end))
+            self._listen()
+            if self._is_over:
                 return
         self._published.offer(now=True)
         self._tell_warnings()
 
-    def _units(self) -> Iterator[MediaUnit]:
+    def _units(self) -> Iterator[MediaUnit | None]:
         """The units of the source; waiting for one ends at once when a signal comes."""
         units = iter(self._source)
         while True:
-            with self._interrupt.reading():
-                unit = next(units, None)
-            self._tell_warnings()
-            if unit is None:
+            try:
+                with self._interrupt.reading():
+                    unit = next(units)
+            except StopIteration:
                 return
+            finally:
+                self._tell_warnings()
             yield unit
 
-    def _finish(self, schedule: Schedule, typed: Iterable[str]) -> None:
-        if self._interrupt.requested:
+    def _wait_until(self, moment: float) -> None:
+        """Until a second of a live stream would be over, answer what is typed."""
+        while not self._is_over and (now := time.monotonic()) < moment:
+            self._listen()
+            self._interrupt.sleep_until(min(moment, now + NAP_S))
+
+    def _finish(self, schedule: Schedule, stays: bool) -> None:
+        if self._is_over:
             return
         if unreached := schedule.unreached():
             questions = "a question" if len(unreached) == 1 else f"{len(unreached)} questions"
-            self._sink.emit(
+            self._emit(
                 Notice(
                     code="question-not-reached",
                     message=f"the stream ended at {self._clock:g} s, before {questions} (at {unreached[0].at:g} s)",
@@ -101,23 +159,71 @@ class Session:
                 )
             )
         self._ask(schedule.final())
-        for question in typed:
-            self._ask([question])
-            if self._interrupt.requested:
+        self._listen()
+        if not stays or self._is_over:
+            return
+        self._sink.ended()
+        while not self._is_over and (line := self._prompt.wait()) is not None:
+            self._typed.append(line.strip())
+            self._listen()
+
+    # --- what is typed
+
+    def _listen(self) -> None:
+        """Do and answer all that has been typed by now."""
+        while not self._is_over:
+            self._hear()
+            if not self._typed:
                 return
+            self._take(self._typed.popleft())
+
+    def _hear(self) -> None:
+        while (line := self._prompt.poll()) is not None:
+            self._typed.append(line.strip())
+
+    def _take(self, line: str) -> None:
+        name, _, argument = line.partition(" ")
+        if name == QUIT:
+            self._has_quit = True
+        elif line.startswith("/"):
+            self._command(name, argument.strip())
+        elif line:
+            self._ask([line])
+
+    def _command(self, name: str, argument: str) -> None:
+        command = self._commands.get(name.removeprefix("/"))
+        if command is None:
+            known = ", ".join([*(f"/{known}" for known in self._commands), QUIT])
+            self._emit(Notice(code="unknown-command", message=f"{name} is no command", hint=f"there are {known}"))
+            return
+        try:
+            command(argument)
+        except OmniTideError as error:
+            self._emit(Notice(code="command-failed", message=error.message, hint=error.hint))
+
+    def _show_kv(self, argument: str) -> None:
+        if snapshot := self._published.snapshot():
+            self._sink.show_kv(snapshot)
 
     def _ask(self, questions: Iterable[str]) -> None:
         for question in questions:
-            if self._interrupt.requested:
+            if self._is_over:
                 return
             self._sink.asking(question, self._clock)
             for event in self._engine.ask(question, at=self._clock):
-                self._sink.emit(event)
-            self._published.offer()
+                self._emit(event)
+                if isinstance(event, AnswerDelta):
+                    self._give_way()
+
+    def _give_way(self) -> None:
+        """A question that is typed meanwhile ends the answer in hand, as in a talk; commands wait."""
+        self._hear()
+        if any(line == QUIT or (line and not line.startswith("/")) for line in self._typed):
+            self._engine.interrupt()
 
     def _tell_warnings(self) -> None:
         for warning in self._source.warnings[self._warnings_told :]:
-            self._sink.emit(Notice(code=warning.code, message=warning.message, hint=warning.hint))
+            self._emit(Notice(code=warning.code, message=warning.message, hint=warning.hint))
             self._warnings_told += 1
 
 

@@ -15,11 +15,9 @@ from omnitide_cli.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from omnitide_cli.catalog.manifest import Manifest
+    from omnitide_cli.commands.faces import Faces
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.schedule import Schedule
-    from omnitide_cli.display.plain import PlainSink
-    from omnitide_cli.display.sink import Sink
-    from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.engine import Engine
     from omnitide_cli.runtime.options import EngineOptions
 
@@ -87,15 +85,17 @@ def watch(
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
     json_lines: options.Json = False,
+    dashboard: options.Dashboard = None,
     transcript: options.Transcript = None,
 ) -> None:
     """Watch a video or listen to a recording, second by second, and answer questions about it."""
     from omnitide_cli.catalog.files import find_manifest
+    from omnitide_cli.commands.faces import Wishes, commands, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
-    from omnitide_cli.commands.prompt import typed_questions
     from omnitide_cli.commands.session import Session
     from omnitide_cli.commands.setup import engine_options, frame_fit
     from omnitide_cli.media import open_source
+    from omnitide_cli.media.container import display_name
 
     state = context.ensure_object(Globals)
     manifest = find_manifest(model)
@@ -125,9 +125,10 @@ def watch(
         ask, ask_at, every, questions, silent=no_ask, default=manifest.default_question if is_talk else ""
     )
     with ExitStack() as stack:
-        sink, people, status = _sinks(state, json_lines, transcript)
-        stack.callback(sink.close)
         interrupt = stack.enter_context(Interrupt(ends_input=source == STANDARD_INPUT))
+        wishes = Wishes(json_lines, transcript, dashboard, no_ask)
+        faces = open_faces(state, wishes, display_name(source), interrupt)
+        stack.callback(faces.close)
         try:
             chosen = engine_options(manifest, wanted)
             with interrupt.reading():
@@ -143,16 +144,17 @@ def watch(
                 )
             stack.enter_context(media)
             if not (schedule or no_ask):
-                people.hint("nothing will be asked; --ask TEXT asks after the last second")
-            people.expect(media.units_total)
-            engine = stack.enter_context(_engine(manifest, mmproj, system, chosen, interrupt, status))
+                faces.people.hint("nothing will be asked; --ask TEXT asks after the last second")
+            faces.people.expect(media.units_total)
+            engine = stack.enter_context(_engine(manifest, mmproj, system, chosen, interrupt, faces))
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it
                 raise KeyboardInterrupt from error
-            sink.failed(error)
+            faces.sink.failed(error)
             raise
-        typed = typed_questions(interrupt) if is_talk else ()
-        Session(engine, media, sink, interrupt).run(source, schedule, realtime=pace == "realtime", typed=typed)
+        faces.attach(engine)
+        session = Session(engine, media, faces.sink, interrupt, prompt=faces.prompt, commands=commands())
+        session.run(source, schedule, realtime=pace == "realtime", stays=is_talk)
         if interrupt.requested:
             raise typer.Exit(INTERRUPTED)
 
@@ -181,30 +183,13 @@ def _schedule(
     return Schedule() if silent else Schedule(timed, repeated, last)
 
 
-def _sinks(state: Globals, json_lines: bool, transcript: Path | None) -> tuple[Sink, PlainSink, StatusLine]:
-    """The sink of the session, what of it talks to people on standard error, and the line of progress."""
-    from omnitide_cli.display.ndjson import NdjsonSink
-    from omnitide_cli.display.plain import PlainSink
-    from omnitide_cli.display.sink import Tee
-    from omnitide_cli.display.status import StatusLine
-    from omnitide_cli.display.transcript import open_transcript
-
-    status = StatusLine(sys.stderr, enabled=not state.quiet)
-    detail = "quiet" if state.quiet else "verbose" if state.verbose else "normal"
-    people = PlainSink(None if json_lines else sys.stdout, sys.stderr, status, detail=detail)
-    sinks: list[Sink] = [NdjsonSink(sys.stdout), people] if json_lines else [people]
-    if transcript:
-        sinks.append(open_transcript(transcript))
-    return Tee(sinks), people, status
-
-
 def _engine(
     manifest: Manifest,
     mmproj: str | None,
     system: str | None,
     engine_options: EngineOptions,
     interrupt: Interrupt,
-    status: StatusLine,
+    faces: Faces,
 ) -> Engine:
     """The loaded model; the slow part, so it comes after everything that can be wrong without it."""
     from dataclasses import replace
@@ -212,22 +197,19 @@ def _engine(
     from omnitide_cli.catalog.files import fetch_files
     from omnitide_cli.runtime.engine import Engine
 
-    def say(message: str) -> None:
-        status.clear()
-        print(message, file=sys.stderr, flush=True)
+    people = faces.people
 
     def progress(fraction: float) -> None:
         """Called while llama.cpp loads; the only moment at which that can be given up."""
-        status.show(f"loading {manifest.title}  {fraction:.0%}")
+        people.loading(manifest.title, fraction)
         if interrupt.requested:
             raise KeyboardInterrupt
 
-    status.show(f"loading {manifest.title}", now=True)
+    people.loading(manifest.title, 0.0)
     with interrupt.raising():
-        files = fetch_files(manifest, mmproj, say)
+        files = fetch_files(manifest, mmproj, people.say)
     if files.mmproj is None:
         raise ModelError(f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE")
     prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
-    engine = Engine.open(files, prompt, engine_options, progress=progress)
-    status.clear()
-    return engine
+    faces.open(interrupt)
+    return Engine.open(files, prompt, engine_options, progress=progress)

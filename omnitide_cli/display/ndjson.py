@@ -6,12 +6,13 @@ import codecs
 import json
 from typing import Any, TextIO
 
+from omnitide_cli.display.sink import Sink
 from omnitide_cli.display.words import error_code
 from omnitide_cli.errors import OmniTideError
 from omnitide_cli.runtime.events import Event
 
 
-class NdjsonSink:
+class NdjsonSink(Sink):
     """Writes every event as it comes; each line is flushed, so that a reader is never behind.
 
     Outside UTF-8 everything beyond ASCII is escaped, which keeps a line whole under any encoding.
@@ -21,18 +22,12 @@ class NdjsonSink:
         self._stream = stream
         self._ascii = not _is_utf8(stream.encoding)
 
-    def asking(self, question: str, at: float) -> None:
-        """Nothing to write: the answer repeats its question."""
-
     def emit(self, event: Event) -> None:
         self._write(event.to_json())
 
     def failed(self, error: BaseException) -> None:
         hint = error.hint if isinstance(error, OmniTideError) else ""
         self._write({"type": "error", "code": error_code(error), "message": str(error), "hint": hint})
-
-    def close(self) -> None:
-        """The stream belongs to the caller."""
 
     def _write(self, fields: dict[str, Any]) -> None:
         self._stream.write(json.dumps(fields, ensure_ascii=self._ascii) + "\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TextIO
 
+from omnitide_cli.display.sink import Sink
 from omnitide_cli.display.status import StatusLine, columns, is_capable
 from omnitide_cli.display.summary import summary_lines
 from omnitide_cli.display.words import clock, one_line, printable, with_hint
@@ -22,11 +23,12 @@ from omnitide_cli.runtime.events import (
     Summary,
     UnitIngested,
 )
+from omnitide_cli.runtime.kv_state import SessionSnapshot
 
 Detail = Literal["quiet", "normal", "verbose"]
 
 
-class PlainSink:
+class PlainSink(Sink):
     """The sink for people. `detail` decides what stands on standard error beside errors; without `out`, no answers."""
 
     def __init__(self, out: TextIO | None, err: TextIO, status: StatusLine, *, detail: Detail = "normal") -> None:
@@ -42,6 +44,10 @@ class PlainSink:
     def expect(self, units_total: int | None) -> None:
         """How many units will come, if that is known: for the progress line."""
         self._units_total = units_total
+
+    def loading(self, model: str, fraction: float) -> None:
+        """A model is being loaded, 0 … 1."""
+        self._status.show(f"loading {model}  {fraction:.0%}" if fraction else f"loading {model}", now=not fraction)
 
     def asking(self, question: str, at: float) -> None:
         self._status.clear()
@@ -59,6 +65,7 @@ class PlainSink:
             case Answer():
                 self._answer(event)
             case SessionStarted():
+                self._status.clear()
                 self._session = event
             case UnitIngested():
                 self._unit(event)
@@ -81,6 +88,16 @@ class PlainSink:
         """Something that would have been useful to know."""
         if self._detail != "quiet":
             self._say(f"hint: {text}")
+
+    def say(self, text: str) -> None:
+        """What was asked for, on standard error."""
+        self._say(text)
+
+    def show_kv(self, snapshot: SessionSnapshot) -> None:
+        from omnitide_cli.display.kv_view import show
+
+        self._status.clear()
+        show(snapshot, self._err)
 
     def failed(self, error: BaseException) -> None:
         # The error itself is told once, where the command ends.
@@ -131,7 +148,7 @@ class PlainSink:
 
     def _say(self, text: str) -> None:
         self._status.clear()
-        self._err.write(f"{text}\n")
+        self._err.write(f"{printable(text)}\n")
         self._err.flush()
 
     def _write(self, text: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from omnitide_cli.display.sink import Sink
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.events import Answer, Event, SessionStarted
 
@@ -31,7 +32,7 @@ class _Cue:
     text: str
 
 
-class TranscriptSink:
+class TranscriptSink(Sink):
     """Writes each answer once it is clear how long it may be shown: until the next one, or for some seconds."""
 
     def __init__(self, file: TextIO, suffix: str) -> None:
@@ -39,9 +40,6 @@ class TranscriptSink:
         self._suffix = suffix
         self._waiting: _Cue | None = None
         self._cues = 0
-
-    def asking(self, question: str, at: float) -> None:
-        """Nothing to write: the answer repeats its question."""
 
     def emit(self, event: Event) -> None:
         if isinstance(event, SessionStarted):
@@ -54,9 +52,6 @@ class TranscriptSink:
         else:
             self._cue(_Cue(event.at, f"{_line(event.question)}\n{_line(event.text)}".rstrip()))
         self._file.flush()
-
-    def failed(self, error: BaseException) -> None:
-        """What has been answered so far stays."""
 
     def close(self) -> None:
         if self._waiting:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -35,6 +35,7 @@ from omnitide_cli.runtime.reports import Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.session import Session
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
 from omnitide_cli.runtime.template import Template
+from omnitide_cli.runtime.view import CELL_LETTERS
 
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
 
@@ -69,6 +70,7 @@ class Engine:
         self._options = options
         self._totals = Totals()
         self._interrupted = False
+        self._answering: Generator[Event] | None = None
         self._notices = standing_notices(model, options)
         now = session.snapshot()
         self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
@@ -103,9 +105,13 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Free the session, then the model; harmless when called twice."""
-        self._session.close()
-        self._model.close()
+        """End the answer in hand, then free the session and the model; harmless when called twice."""
+        try:
+            if self._answering is not None:
+                self._answering.close()
+        finally:
+            self._session.close()
+            self._model.close()
 
     @property
     def session(self) -> Session:
@@ -242,6 +248,10 @@ class Engine:
 
         An answer that is interrupted, or whose reader stops iterating, stays in the history as far as it was spoken.
         """
+        self._answering = self._answer(question, at)
+        return self._answering
+
+    def _answer(self, question: str, at: float) -> Generator[Event]:
         began = time.perf_counter()
         template, session = self._template, self._session
         tokens = self._model.tokenize(question, special=False)
@@ -344,6 +354,10 @@ class Engine:
             kv_bytes=kv_bytes(self._see()),
             running=True,
         )
+
+    def cell_letters(self) -> bytes:
+        """Class of every cell at this moment, one letter each as in `KvState.cell_map`."""
+        return self._session.cells().tobytes().translate(CELL_LETTERS)
 
 
 def standing_notices(model: Model, options: EngineOptions) -> list[Event]:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from omnitide_cli.errors import ModelError
+from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
@@ -163,6 +163,8 @@ class Model:
 
     @property
     def _vocab(self) -> Any:
+        if self._model is None:
+            raise RuntimeFailure("the model is closed")
         return llama.llama_model_get_vocab(self._model)
 
     def tokenize(self, words: str, *, special: bool) -> list[int]:

@@ -24,7 +24,7 @@ NAME_LENGTH = 32
 
 
 class Publisher:
-    """A sink that remembers what a snapshot tells; `offer` writes one when the last is old enough for what it cost.
+    """Remembers what a snapshot tells; `offer` writes one when the last is old enough for what it cost.
 
     Nothing that goes wrong here reaches the session: `problem` says it, and nothing is published any more.
     """
@@ -39,12 +39,6 @@ class Publisher:
         self._lock: int | None = None
         self._next = 0.0
         self.problem = ""
-
-    def asking(self, question: str, at: float) -> None:
-        """Nothing to remember."""
-
-    def failed(self, error: BaseException) -> None:
-        """Nothing to remember: the session is closed next."""
 
     def emit(self, event: Event) -> None:
         """Take an event in; the first makes the session known."""
@@ -78,47 +72,53 @@ class Publisher:
             self._snapshot = replace(self._snapshot, ended=True)
             self._publish()
         self._snapshot = None
-        if self._path and self._lock is not None:
-            with suppress(OSError):
-                self._path.with_suffix(".lock").unlink(missing_ok=True)
+        if self._lock is not None:
+            if self._path:
+                with suppress(OSError):
+                    self._path.with_suffix(".lock").unlink(missing_ok=True)
             os.close(self._lock)
         self._lock = None
 
+    def snapshot(self) -> SessionSnapshot | None:
+        """The session as it is now, be it published or not; None before it starts."""
+        known = self._snapshot
+        return known and replace(
+            known,
+            state=self._look(known.state.session),
+            moments=self._timeline.moments(),
+            moment_units=self._timeline.units_each,
+            written=time.time(),
+        )
+
     def _start(self, about: SessionStarted) -> None:
+        name, now = _name(about.source), time.time()
+        self._snapshot = SessionSnapshot(self._look(name), about, pid=os.getpid(), started=now, written=now)
         try:
             open_folder(self._folder)
             prune(self._folder)
-            name = _name(about.source)
             while (held := lock(self._folder / f"{name}.lock")) is None:
                 name += "-again"  # another session of this process, with the same source
             self._lock, self._path = held, self._folder / f"{name}.json"
-            state, now = self._look(name), time.time()
-            self._snapshot = SessionSnapshot(state, about, pid=os.getpid(), started=now, written=now)
+            self._snapshot = replace(self._snapshot, state=replace(self._snapshot.state, session=name))
             self._publish()
         except (OSError, OmniTideError) as error:
             self._give_up(error)
 
     def _publish(self) -> None:
-        known = self._snapshot
-        if known is None or self._path is None:
+        if self._path is None:
             return
         began = time.thread_time()  # not the wall's: others may have the processor meanwhile
         try:
-            self._snapshot = replace(
-                known,
-                state=self._look(self._path.stem),
-                moments=self._timeline.moments(),
-                moment_units=self._timeline.units_each,
-                written=time.time(),
-            )
-            write_snapshot(self._path, self._snapshot)
+            self._snapshot = self.snapshot()
+            if self._snapshot:
+                write_snapshot(self._path, self._snapshot)
         except (OSError, OmniTideError) as error:
             self._give_up(error)
         self._next = time.monotonic() + max(LEAST_INTERVAL_S, (time.thread_time() - began) / COST_SHARE)
 
     def _give_up(self, error: Exception) -> None:
         self.problem = f"{self._folder}: {getattr(error, 'strerror', None) or error}"
-        self._snapshot = None
+        self._path = None
 
 
 def _name(source: str) -> str:

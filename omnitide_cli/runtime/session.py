@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.view import LAYOUT_NAMES, LAYOUTS, ROLES, UNIT_KINDS, HistoryView, Span, Unit, session_params
@@ -58,6 +59,12 @@ class Session(HistoryView):
             lib.ot_session_free(self._handle)
             self._handle = ffi.NULL
 
+    @property
+    def _open(self) -> Any:
+        if self._handle == ffi.NULL:
+            raise RuntimeFailure("the session is closed")
+        return self._handle
+
     def interrupt(self, on: bool = True) -> None:
         """Make a prefill in hand stop and be taken back. Any thread; callable from a signal handler."""
         if self._handle != ffi.NULL:
@@ -67,57 +74,57 @@ class Session(HistoryView):
 
     def begin(self, kind: str, start_s: float = 0.0, end_s: float = 0.0) -> None:
         """Begin putting a unit together."""
-        check(lib.ot_unit_begin(self._handle, UNIT_KINDS[kind], start_s, end_s))
+        check(lib.ot_unit_begin(self._open, UNIT_KINDS[kind], start_s, end_s))
 
     def add_tokens(self, role: str, tokens: Sequence[int]) -> None:
         """Add text to the unit in hand."""
         if tokens:
-            check(lib.ot_unit_tokens(self._handle, ROLES[role], list(tokens), len(tokens)))
+            check(lib.ot_unit_tokens(self._open, ROLES[role], list(tokens), len(tokens)))
 
     def add_image(self, rgb: NDArray[np.uint8]) -> int:
         """Encode a picture [H, W, 3] into the unit in hand; the number of tokens it takes."""
         height, width = _picture_size(rgb)
         count = ffi.new("uint32_t *")
-        check(lib.ot_unit_image(self._handle, _bytes(rgb), width, height, count))
+        check(lib.ot_unit_image(self._open, _bytes(rgb), width, height, count))
         return count[0]
 
     def add_audio(self, pcm: Floats, left: Floats | None = None, right: Floats | None = None) -> int:
         """Encode sound (mono, 16 kHz) with real neighbours into the unit in hand; tokens, 0 if it is too short."""
         count = ffi.new("uint32_t *")
-        check(lib.ot_unit_audio(self._handle, *_sound(pcm), *_sound(left), *_sound(right), count))
+        check(lib.ot_unit_audio(self._open, *_sound(pcm), *_sound(left), *_sound(right), count))
         return count[0]
 
     def add_rows(self, role: str, rows: Floats, *, width: int = 0, first: int = 0, continues: bool = False) -> None:
         """Add embeddings [n, n_embd] as they are; `width` > 0: raster tokens from `first` on, maybe a later piece."""
         data = np.ascontiguousarray(rows, dtype=np.float32)
         pointer = ffi.cast("const float *", ffi.from_buffer(data)) if data.size else ffi.NULL
-        check(lib.ot_unit_rows(self._handle, ROLES[role], width, first, continues, pointer, data.shape[0]))
+        check(lib.ot_unit_rows(self._open, ROLES[role], width, first, continues, pointer, data.shape[0]))
 
     def commit(self, *, want_logits: bool = False) -> Any:
         """Prefill the unit in hand; an `ot_ingest`. On failure the unit is gone and the history as before."""
         out = ffi.new("ot_ingest *")
-        check(lib.ot_unit_commit(self._handle, want_logits, out))
+        check(lib.ot_unit_commit(self._open, want_logits, out))
         return out
 
     def abandon(self) -> None:
         """Forget the unit in hand."""
-        lib.ot_unit_abandon(self._handle)
+        lib.ot_unit_abandon(self._open)
 
     # --- answers
 
     def generate_begin(self, at_s: float) -> None:
         """Start an answer to the question just committed with `want_logits`."""
-        check(lib.ot_generate_begin(self._handle, at_s))
+        check(lib.ot_generate_begin(self._open, at_s))
 
     def generate_next(self) -> bytes | None:
         """The bytes of the next token, which may be a part of a character; None when the model ended."""
         out = ffi.new("ot_generated *")
-        check(lib.ot_generate_next(self._handle, out))
+        check(lib.ot_generate_next(self._open, out))
         return None if out.end else bytes(ffi.buffer(out.piece, out.piece_len))
 
     def generate_end(self, closing: Sequence[int]) -> None:
         """Close the answer with the template's tokens."""
-        check(lib.ot_generate_end(self._handle, list(closing), len(closing), ffi.NULL))
+        check(lib.ot_generate_end(self._open, list(closing), len(closing), ffi.NULL))
 
     # --- maintenance
 
@@ -134,20 +141,20 @@ class Session(HistoryView):
 
     def check(self) -> None:
         """Raise RuntimeFailure when the ledger and llama.cpp's cells differ."""
-        check(lib.ot_session_check(self._handle))
+        check(lib.ot_session_check(self._open))
 
     def logits(self, n_vocab: int) -> Floats:
         """Logits [n_vocab] after the newest token that wanted them."""
         out = np.empty(n_vocab, dtype=np.float32)
-        check(lib.ot_session_logits(self._handle, ffi.from_buffer("float[]", out), out.size))
+        check(lib.ot_session_logits(self._open, ffi.from_buffer("float[]", out), out.size))
         return out
 
     def keys(self, layer: int, cells: Sequence[int]) -> Floats:
         """Key rows [len(cells), width] of one layer, dequantised."""
-        width = lib.ot_session_key_width(self._handle, layer)
+        width = lib.ot_session_key_width(self._open, layer)
         out = np.empty((len(cells), width), dtype=np.float32)
         for row, cell in zip(out, cells, strict=True):
-            check(lib.ot_session_key(self._handle, layer, int(cell), ffi.from_buffer("float[]", row), width))
+            check(lib.ot_session_key(self._open, layer, int(cell), ffi.from_buffer("float[]", row), width))
         return out
 
     def encode_image(self, rgb: NDArray[np.uint8], n_embd: int) -> tuple[Floats, int]:
@@ -157,7 +164,7 @@ class Session(HistoryView):
         data = _bytes(rgb)
         rows = np.empty((max(height * width // 16, 16), n_embd), dtype=np.float32)
         pointer = ffi.from_buffer("float[]", rows)
-        check(lib.ot_encode_image(self._handle, data, width, height, pointer, rows.shape[0], count, raster))
+        check(lib.ot_encode_image(self._open, data, width, height, pointer, rows.shape[0], count, raster))
         return rows[: count[0]].copy(), raster[0]
 
     def encode_audio(self, pcm: Floats, n_embd: int, left: Floats | None = None, right: Floats | None = None) -> Floats:
@@ -165,7 +172,7 @@ class Session(HistoryView):
         count = ffi.new("uint32_t *")
         rows = np.empty((len(pcm) // 640 + 1, n_embd), dtype=np.float32)
         sounds = (*_sound(pcm), *_sound(left), *_sound(right))
-        check(lib.ot_encode_audio(self._handle, *sounds, ffi.from_buffer("float[]", rows), rows.shape[0], count))
+        check(lib.ot_encode_audio(self._open, *sounds, ffi.from_buffer("float[]", rows), rows.shape[0], count))
         return rows[: count[0]].copy()
 
 

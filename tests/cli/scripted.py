@@ -27,6 +27,15 @@ from omnitide_cli.runtime.kv_state import CellClasses, KvState
 DELAY = "SCRIPTED_ENGINE_DELAY"
 """Environment variable: seconds that a unit or a word takes."""
 
+LOADING = "SCRIPTED_ENGINE_LOADING"
+"""Environment variable: seconds that loading takes."""
+
+FAILS_AT = "SCRIPTED_ENGINE_FAILS_AT"
+"""Environment variable: the unit that can't be taken in."""
+
+TEXT = "SCRIPTED_ENGINE_TEXT"
+"""Environment variable: what it answers."""
+
 
 def module_with(engine: type[ScriptedEngine]) -> ModuleType:
     """What stands in for `omnitide_cli.runtime.engine`."""
@@ -52,8 +61,10 @@ class ScriptedEngine:
 
     @classmethod
     def open(cls, files: Any, prompt: Any, options: Any, *, progress: Callable[[float], None] | None = None) -> Self:
-        if progress:
-            progress(0.5)
+        for step in range(20):
+            if progress:
+                progress(step / 20)
+            time.sleep(float(os.environ.get(LOADING, "0")) / 20)
         engine = cls(files, prompt, options)
         cls.opened.append(engine)
         return engine
@@ -86,6 +97,8 @@ class ScriptedEngine:
     def ingest(self, unit: Any) -> list[Event]:
         self.on_ingest(self, unit.index)
         time.sleep(float(os.environ.get(DELAY, "0")))
+        if str(unit.index) == os.environ.get(FAILS_AT):
+            raise RuntimeError("the scripted engine fails")
         self.units.append(unit)
         unit_event = UnitIngested(
             index=unit.index,
@@ -114,7 +127,7 @@ class ScriptedEngine:
     def ask(self, question: str, at: float) -> Iterator[Event]:
         self.asked.append((question, at))
         said = ""
-        for index, word in enumerate(self.text.split(" ")):
+        for index, word in enumerate(os.environ.get(TEXT, self.text).split(" ")):
             self.on_delta(self, index)
             time.sleep(float(os.environ.get(DELAY, "0")))
             piece = f" {word}" if index else word
@@ -132,6 +145,10 @@ class ScriptedEngine:
             tokens_per_s=100.0,
             stop="interrupted" if self.interrupted else "eos",
         )
+        self.interrupted = False
+
+    def cell_letters(self) -> bytes:
+        return (b"M" * 5 + b"R" * 40).ljust(4096, b".")
 
     def interrupt(self) -> None:
         self.interrupted = True

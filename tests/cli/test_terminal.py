@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -16,53 +13,9 @@ from pathlib import Path
 
 import pytest
 import scripted
+from pty_terminal import SCRIPT, Terminal
 
-SCRIPT = [sys.executable, scripted.__file__]
 ROOT = Path(__file__).parents[2]
-
-
-class Terminal:
-    """A process on a pseudo-terminal, with what it has written so far."""
-
-    def __init__(self, arguments: list[str], env: dict[str, str], cwd: Path) -> None:
-        self.master, slave = pty.openpty()
-        self.before = termios.tcgetattr(slave)
-        self.slave = slave
-        self.process = subprocess.Popen(
-            [*SCRIPT, *arguments], stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True
-        )
-        self.text = ""
-
-    def wait_for(self, text: str, seconds: float = 20.0) -> None:
-        """Read until `text` has appeared."""
-        deadline = time.monotonic() + seconds
-        while text not in self.text:
-            assert time.monotonic() < deadline, self.text
-            self._read(0.1)
-
-    def type(self, text: str) -> None:
-        """Press keys."""
-        os.write(self.master, text.encode())
-
-    def end(self, seconds: float = 10.0) -> int:
-        """Wait for the exit code."""
-        deadline = time.monotonic() + seconds
-        while self.process.poll() is None and time.monotonic() < deadline:
-            self._read(0.05)
-        self._read(0.05)
-        return self.process.wait(1)
-
-    def _read(self, seconds: float) -> None:
-        if select.select([self.master], [], [], seconds)[0]:
-            self.text += os.read(self.master, 65536).decode()
-
-    def close(self) -> None:
-        """Leave nothing behind."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
 
 
 @pytest.fixture
@@ -84,7 +37,7 @@ def terminals(env: dict[str, str], tmp_path: Path) -> Iterator[list[Terminal]]:
 def test_on_a_terminal_the_default_question_is_asked_and_typed_lines_are_questions(
     env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]
 ) -> None:
-    terminal = Terminal(["watch", str(clip)], env, tmp_path)
+    terminal = Terminal(["watch", str(clip), "--no-dashboard"], env, tmp_path)
     terminals.append(terminal)
     terminal.wait_for("[0:03] What is happening now?\r\nA red circle.\r\n")
     terminal.wait_for("> ")
@@ -99,7 +52,7 @@ def test_on_a_terminal_the_default_question_is_asked_and_typed_lines_are_questio
 def test_with_a_question_given_no_prompt_opens(
     env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]
 ) -> None:
-    terminal = Terminal(["watch", str(clip), "--ask", "What?"], env, tmp_path)
+    terminal = Terminal(["watch", str(clip), "--no-dashboard", "--ask", "What?"], env, tmp_path)
     terminals.append(terminal)
     assert terminal.end() == 0
     assert "> " not in terminal.text
@@ -108,7 +61,7 @@ def test_with_a_question_given_no_prompt_opens(
 def test_ctrl_c_at_the_prompt_ends_with_a_summary(
     env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]
 ) -> None:
-    terminal = Terminal(["watch", str(clip)], env, tmp_path)
+    terminal = Terminal(["watch", str(clip), "--no-dashboard"], env, tmp_path)
     terminals.append(terminal)
     terminal.wait_for("> ")
     os.killpg(terminal.process.pid, signal.SIGINT)
@@ -120,7 +73,7 @@ def test_ctrl_c_at_the_prompt_ends_with_a_summary(
 def test_a_second_ctrl_c_leaves_at_once(
     env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]
 ) -> None:
-    terminal = Terminal(["watch", str(clip)], env | {scripted.DELAY: "2"}, tmp_path)
+    terminal = Terminal(["watch", str(clip), "--no-dashboard"], env | {scripted.DELAY: "2"}, tmp_path)
     terminals.append(terminal)
     terminal.wait_for("loading")
     terminal.wait_for("\x1b[2K")
@@ -144,7 +97,7 @@ def test_a_dumb_terminal_gets_no_cursor_codes(
 
 
 def test_no_color_is_honoured(env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]) -> None:
-    terminal = Terminal(["watch", str(clip), "--ask", "What?"], env | {"NO_COLOR": "1"}, tmp_path)
+    terminal = Terminal(["watch", str(clip), "--no-dashboard", "--ask", "What?"], env | {"NO_COLOR": "1"}, tmp_path)
     terminals.append(terminal)
     assert terminal.end() == 0
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]", terminal.text)

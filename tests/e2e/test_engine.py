@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.errors import ModelError
+from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Answer, UnitIngested
+from omnitide_cli.runtime.events import Answer, AnswerDelta, UnitIngested
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
 PICTURE = np.zeros((112, 112, 3), np.uint8)
@@ -51,3 +51,32 @@ def test_why_there_is_no_sound_is_said(manifest: Manifest, demo_files: ModelFile
         engine.start("test")
         with pytest.raises(ModelError, match="takes no sound: the model has no audio encoder"):
             engine.ingest(loud)
+
+
+def test_an_answer_that_is_interrupted_stays_as_far_as_it_was_spoken(engine: Engine) -> None:
+    engine.start("test")
+    engine.ingest(UNIT)
+    events = []
+    for event in engine.ask("What do you see and hear?", 1.0):
+        events.append(event)
+        if isinstance(event, AnswerDelta):
+            engine.interrupt()
+    spoken = "".join(event.text for event in events if isinstance(event, AnswerDelta))
+    answer = next(event for event in events if isinstance(event, Answer))
+    assert (answer.text, answer.stop) == (spoken.strip(), "interrupted")
+    assert answer.tokens == 1
+    engine.session.check()
+    again = next(event for event in engine.ask("What do you see and hear?", 1.0) if isinstance(event, Answer))
+    assert again.stop == "eos"
+
+
+def test_an_answer_ends_with_its_engine(engine: Engine) -> None:
+    engine.start("test")
+    engine.ingest(UNIT)
+    events = engine.ask("What do you see and hear?", 1.0)
+    assert isinstance(next(events), AnswerDelta)
+    engine.close()
+    assert list(events) == []
+    with pytest.raises(RuntimeFailure, match="closed"):
+        list(engine.ask("And now?", 2.0))
+    engine.close()

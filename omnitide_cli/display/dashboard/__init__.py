@@ -1,0 +1,1 @@
+"""What a session looks like on a terminal: a state, a pure function from it to a screen, a thread that shows it."""

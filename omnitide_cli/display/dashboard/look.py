@@ -1,0 +1,28 @@
+"""The colours and signs of the dashboard, each said once.
+
+Only the terminal's own colours and the strength of its text: so it fits a light theme as well as a dark one.
+"""
+
+from __future__ import annotations
+
+NAME = "bold cyan"
+TITLE = "bold"
+BORDER = "dim"
+FAINT = "dim"
+STRONG = "bold"
+HISTORY = "cyan"
+HIGH = "red"
+LOW = "green"
+QUESTION = "bold cyan"
+WARNING = "red"
+BUSY = "green"
+
+CLASSES = {"M": "magenta", "S": "cyan", "R": "green"}
+CLASS_NAMES = {"M": "must-keep", "S": "selected", "R": "recent"}
+
+BARS = " ▁▂▃▄▅▆▇█"
+SHADES = "·░▒▓█"  # of a piece of the cache: empty … full
+WATERMARK = "┄"
+PROMPT = "❯ "
+CARET = "▌"
+UPPER_HALF = "▀"
