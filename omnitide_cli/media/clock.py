@@ -16,6 +16,7 @@ from omnitide_cli.media.demux import Lull
 JUMP_S = 1
 LONGEST_PAUSE_S = 3600
 LOOK_AHEAD = 4
+FALLBACK_FRAME_S = Fraction(1, 25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Timed:
 
 
 def timed(
-    frames: Iterator[Frame | Lull], default_duration: Fraction, warn: Callable[[str, str, str], None]
+    frames: Iterator[Frame | Lull], default_duration: Fraction | None, warn: Callable[[str, str, str], None]
 ) -> Iterator[Timed | Lull]:
     """Say of each frame of one stream when it is.
 
@@ -60,7 +61,10 @@ def timed(
                 )
                 shift += expected - begin
                 begin = expected
-        expected = begin + (_duration(frame) or default_duration)
+        duration = _duration(frame) or default_duration
+        if duration is None or duration > LONGEST_PAUSE_S:  # a frame of days is damage
+            duration = FALLBACK_FRAME_S
+        expected = begin + duration
         yield Timed(frame, begin, expected)
 
 

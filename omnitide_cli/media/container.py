@@ -121,6 +121,7 @@ def _unreadable(name: str, local: Path | None, error: Exception) -> SourceError:
 
 
 def _is_mp4_without_index(path: Path) -> bool:
+    end = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(12)
         if head[4:8] != b"ftyp":
@@ -132,7 +133,7 @@ def _is_mp4_without_index(path: Path) -> bool:
             size = int.from_bytes(box[:4], "big")
             if size == 1:
                 size = int.from_bytes(box[8:16], "big")
-            if size < 8:
+            if not 8 <= size <= end:
                 break
             file.seek(file.tell() - len(box) + size)
     return True

@@ -68,12 +68,12 @@ class Demuxer:
         except EndOfFile:
             return
         except (FFmpegError, ValueError):
-            self._count_damage()
+            self.count_damage()
             return
         for frame in frames:
             if isinstance(frame, Frame):
                 if frame.is_corrupt:
-                    self._count_damage()
+                    self.count_damage()
                 yield frame
 
     def _packets_of(self, index: int) -> Iterator[Packet | Lull]:
@@ -116,7 +116,8 @@ class Demuxer:
         silent_since = self._reached.get(index, self._first)
         return Lull(ahead - LULL_S) if silent_since is not None and ahead - silent_since > LULL_S else None
 
-    def _count_damage(self) -> None:
+    def count_damage(self) -> None:
+        """Something could not be decoded, or not be converted, as it should; the first time the user is told."""
         self.damaged += 1
         if self.damaged == 1:
             self._warn("source-damaged", "a part of the source is damaged and was skipped", DAMAGE_HINT)

@@ -8,34 +8,54 @@ import av
 import numpy as np
 from av.sidedata.sidedata import SideDataContainer
 from av.sidedata.sidedata import Type as SideDataType
-from av.video.reformatter import Colorspace, ColorTrc
+from av.video.reformatter import ColorPrimaries, Colorspace, ColorTrc
 from numpy.typing import NDArray
 
 from omnitide_cli.media.fit import FrameFit
 
-COLORSPACE_UNSPECIFIED = 2  # ISO/IEC 23091-2
+COLORSPACES = {
+    1: Colorspace.ITU709,
+    4: Colorspace.FCC,
+    5: Colorspace.ITU601,
+    6: Colorspace.ITU601,
+    7: Colorspace.SMPTE240M,
+    9: Colorspace.BT2020,
+    10: Colorspace.BT2020,  # of constant luminance, which swscale refuses; the difference is small
+}
+"""ISO/IEC 23091-2's numbers of the matrices that swscale knows."""
+
 HD_HEIGHT = 720
+HDR = (ColorTrc.SMPTE2084, ColorTrc.ARIB_STD_B67)
 
 
 def upright_picture(frame: av.VideoFrame, fit: FrameFit, pixel_ratio: float = 1.0) -> NDArray[np.uint8]:
     """Fit `frame` on the canvas as a viewer would see it: [H, W, 3] RGB.
 
-    `pixel_ratio` is the width of one pixel over its height (other than 1 on DVDs and DV tapes).
+    `pixel_ratio` is the width of one pixel over its height (other than 1 on DVDs and DV tapes). What is transparent is
+    white, as on a page. Raises libav's error for pixels that it can't convert.
     """
     width = max(1, round(frame.width * pixel_ratio))
-    if frame.color_trc in (ColorTrc.SMPTE2084, ColorTrc.ARIB_STD_B67):
-        deep: NDArray[np.uint16] = _rgb(frame, width, "rgb48le").astype(np.uint16, copy=False)
-        return tone_map(fit.fit(upright(deep, frame)), frame.color_trc)
-    plain: NDArray[np.uint8] = _rgb(frame, width, "rgb24").astype(np.uint8, copy=False)
+    if frame.color_trc in HDR or frame.color_primaries == ColorPrimaries.BT2020:
+        deep: NDArray[np.uint16] = _pixels(frame, width, "rgb48le").astype(np.uint16, copy=False)
+        return ordinary(fit.fit(upright(deep, frame)), frame.color_trc, frame.color_primaries)
+    if frame.format.has_palette or any(component.is_alpha for component in frame.format.components):
+        plain = _on_white(_pixels(frame, width, "rgba").astype(np.uint8, copy=False))
+    else:
+        plain = _pixels(frame, width, "rgb24").astype(np.uint8, copy=False)
     return fit.fit(upright(plain, frame))
 
 
-def _rgb(frame: av.VideoFrame, width: int, pixels: str) -> NDArray[np.generic]:
-    source = frame.colorspace
-    if source == COLORSPACE_UNSPECIFIED:
-        # Nothing says so, but every player takes untagged HD for BT.709 and smaller pictures for BT.601.
-        source = Colorspace.ITU709 if frame.height >= HD_HEIGHT else Colorspace.ITU601
-    return frame.reformat(width=width, format=pixels, src_colorspace=source).to_ndarray()
+def _pixels(frame: av.VideoFrame, width: int, pixels: str) -> NDArray[np.generic]:
+    # Where nothing says so, every player takes HD for BT.709 and smaller pictures for BT.601.
+    guess = Colorspace.ITU709 if frame.height >= HD_HEIGHT else Colorspace.ITU601
+    space = COLORSPACES.get(frame.colorspace, guess)
+    return frame.reformat(width=width, format=pixels, src_colorspace=space, dst_colorspace=space).to_ndarray()
+
+
+def _on_white(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Lay a picture with alpha [H, W, 4] on white."""
+    alpha = picture[..., 3:].astype(np.uint16)
+    return ((picture[..., :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
 
 
 def upright(picture: NDArray, frame: av.VideoFrame) -> NDArray:
@@ -58,23 +78,32 @@ def display_turn(frame: av.VideoFrame) -> tuple[int, bool]:
     return round(np.degrees(np.arctan2(-y, x)) / 90) % 4, mirrored
 
 
-# HDR: a phone's HLG or PQ picture looks grey and washed out if its code values are shown as they are.
+# A phone's HDR picture looks grey and washed out if its code values are shown as they are. swscale could convert it,
+# too, but takes seconds a frame for its table and is farther off (a red of 230, 20, 20 comes out as 240, 19, 8).
 
 SDR_WHITE = 203.0  # cd/m² of plain white in HDR pictures, ITU-R BT.2408
+GAMMA = 2.2  # of the screens that ordinary pictures are made for
+KNEE = 0.8  # of plain white; what is brighter shares the rest with the highlights
 BT2020_TO_BT709 = np.array(
     [[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]], np.float32
 )  # ITU-R BT.2087
 
 
-def tone_map(picture: NDArray[np.uint16], transfer: int) -> NDArray[np.uint8]:
-    """HDR code values [H, W, 3] of a BT.2020 picture → an ordinary one: plain white stays, highlights roll off."""
+def ordinary(picture: NDArray[np.uint16], transfer: int, primaries: int) -> NDArray[np.uint8]:
+    """HDR or wide-gamut code values [H, W, 3] → an ordinary picture: plain white stays, highlights roll off."""
     code = picture.astype(np.float32) / np.float32(65535)
-    light = pq_light(code) if transfer == ColorTrc.SMPTE2084 else hlg_light(code)
-    light = np.maximum(light @ BT2020_TO_BT709.T, 0) / SDR_WHITE
-    knee = 0.8
-    over = np.maximum(light - knee, 0)
-    light = np.where(light > knee, knee + (1 - knee) * over / (over + (1 - knee)), light)
-    return np.rint(255 * np.clip(light, 0, 1) ** (1 / 2.2)).astype(np.uint8)
+    if transfer == ColorTrc.SMPTE2084:
+        light = pq_light(code) / SDR_WHITE
+    elif transfer == ColorTrc.ARIB_STD_B67:
+        light = hlg_light(code) / SDR_WHITE
+    else:
+        light = code**GAMMA
+    if primaries != ColorPrimaries.BT709:  # HDR without a tag is BT.2020
+        light = np.maximum(light @ BT2020_TO_BT709.T, 0)
+    if transfer in HDR:
+        over = np.maximum(light - KNEE, 0)
+        light = np.where(light > KNEE, KNEE + (1 - KNEE) * over / (over + (1 - KNEE)), light)
+    return np.rint(255 * np.clip(light, 0, 1) ** (1 / GAMMA)).astype(np.uint8)
 
 
 def pq_light(code: NDArray[np.float32]) -> NDArray[np.float32]:

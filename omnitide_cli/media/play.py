@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import av
 from av.container import InputContainer
 from av.error import FFmpegError
 
 from omnitide_cli.errors import SourceError, UsageError
-from omnitide_cli.media.clock import timed
+from omnitide_cli.media.clock import LONGEST_PAUSE_S, timed
 from omnitide_cli.media.container import (
     PIPE_HINT,
     display_name,
@@ -28,7 +27,6 @@ from omnitide_cli.media.track import EPSILON_S, PictureTrack, shots
 SEEK_MARGIN_S = 1.0  # decoders of sound need a moment to settle after a jump
 DECODER_THREADS = 4  # each holds a decoded picture, and the model needs the other cores
 WIDEST_PIXEL = 8  # what says more is damaged and would ask for gigabytes
-FALLBACK_FRAME_S = Fraction(1, 25)
 
 
 class Play:
@@ -65,11 +63,12 @@ class Play:
             self.format = self._containers[0].format.name
             origin = self._first_moment()
             self._refuse_nothing()
-            if start > 0:
+            origins = [self._origin_of(track, origin) for track in (self.picture, self.sound)]
+            if start > 0 and max(origins) == origin:
                 self._seek(origin + start)
-            for track in (self.picture, self.sound):
+            for track, begin in zip((self.picture, self.sound), origins, strict=True):
                 if track is not None:
-                    track.set_origin(origin)
+                    track.set_origin(begin)
                     track.skip(start)
         except BaseException:
             self.close()
@@ -116,14 +115,14 @@ class Play:
             picture.thread_type = "AUTO" if local else "SLICE"  # frame threads would hold back live pictures
             picture.thread_count = DECODER_THREADS
             rate = picture.average_rate or picture.guessed_rate
-            frames = timed(self._demuxers[0].frames(picture), 1 / rate if rate else FALLBACK_FRAME_S, self._tell)
+            frames = timed(self._demuxers[0].frames(picture), 1 / rate if rate else None, self._tell)
             ratio = float(picture.sample_aspect_ratio or 1)
-            believable = 1 / WIDEST_PIXEL <= ratio <= WIDEST_PIXEL
-            self.picture = PictureTrack(shots(frames), self._fit, ratio if believable else 1.0)
+            ratio = ratio if 1 / WIDEST_PIXEL <= ratio <= WIDEST_PIXEL else 1.0
+            self.picture = PictureTrack(shots(frames), self._fit, ratio, self._demuxers[0].count_damage)
         if sound is not None:
-            frames = timed(self._demuxers[-1].frames(sound), FALLBACK_FRAME_S, self._tell)
+            frames = timed(self._demuxers[-1].frames(sound), None, self._tell)
             self.sound_is_exact = sound.codec_context.codec.lossless
-            self.sound = SoundTrack(blocks(frames))
+            self.sound = SoundTrack(blocks(frames, self._demuxers[-1].count_damage))
 
     def _refuse_nothing(self) -> None:
         """An MP4 with its index at the end opens as a pipe, but then none of it can be found."""
@@ -154,6 +153,17 @@ class Play:
             if not wanted and stream is not None and stream.start_time is not None and stream.time_base is not None:
                 begins.append(float(stream.start_time * stream.time_base))
         return min((begin for begin in begins if begin is not None), default=0.0)
+
+    def _origin_of(self, track: PictureTrack | SoundTrack | None, first: float) -> float:
+        """Second of the container's time that is 0 for a track: `first`, unless its timestamps have another clock."""
+        if track is None or track.first is None or track.first - first <= LONGEST_PAUSE_S:
+            return first
+        self._tell(
+            "clocks-apart",
+            f"picture and sound begin {track.first - first:.0f} s apart by their timestamps; they are read together",
+            "If they don't fit, write the file anew to repair its timestamps.",
+        )
+        return track.first
 
     def _seek(self, to: float) -> None:
         """Jump to second `to` of the container's time, or shortly before; where that can't be done, stay."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import av
 import numpy as np
 from av.audio.frame import AudioFrame
+from av.error import FFmpegError
 from numpy.typing import NDArray
 
 from omnitide_cli.media.clock import Timed
 from omnitide_cli.media.demux import Lull
 from omnitide_cli.media.unit import LEFT_CONTEXT, NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE
+
+HIGHEST_RATE = 768_000
+"""Samples a second that recorders reach; what says more is damaged and would ask the resampler for gigabytes."""
 
 SLACK = SAMPLE_RATE // 25
 """40 ms: by so much timestamps may stray from the count of samples before sound is moved."""
@@ -40,17 +44,23 @@ class Stretch:
     heard: int
 
 
-def blocks(frames: Iterator[Timed | Lull]) -> Iterator[Block]:
+def blocks(frames: Iterator[Timed | Lull], count_damage: Callable[[], None]) -> Iterator[Block]:
     """Resample decoded frames; a block stands where its predecessor ended unless the timestamps say otherwise."""
     resampler: av.AudioResampler | None = None
     shape: tuple[str, str, int] | None = None
     at = 0
 
     def converted(frame: AudioFrame | None) -> Iterator[Block]:
-        nonlocal at
+        nonlocal at, resampler
         if resampler is None:
             return
-        for part in resampler.resample(frame):
+        try:
+            parts = resampler.resample(frame)
+        except (FFmpegError, ValueError):  # a number of channels that damage made up
+            resampler = None
+            count_damage()
+            return
+        for part in parts:
             samples = np.nan_to_num(part.to_ndarray().reshape(-1)).clip(-1, 1).astype(np.float32, copy=False)
             yield Block(at, samples)
             at += len(samples)
@@ -62,6 +72,9 @@ def blocks(frames: Iterator[Timed | Lull]) -> Iterator[Block]:
             continue
         frame, begin = moment.frame, moment.begin
         if not isinstance(frame, AudioFrame):
+            continue
+        if not 0 < frame.sample_rate <= HIGHEST_RATE:
+            count_damage()
             continue
         found = (frame.format.name, frame.layout.name, frame.sample_rate)
         if resampler is None or found != shape or abs(begin - expected) * SAMPLE_RATE > SLACK:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import av
 import numpy as np
+from av.error import FFmpegError
 from numpy.typing import NDArray
 
 from omnitide_cli.media.clock import Timed
@@ -38,14 +39,17 @@ def shots(frames: Iterator[Timed | Lull]) -> Iterator[Shot]:
 class PictureTrack:
     """Pictures on the media clock, read forwards; holds two decoded frames and the last canvas."""
 
-    def __init__(self, source: Iterator[Shot], fit: FrameFit, pixel_ratio: float) -> None:
+    def __init__(
+        self, source: Iterator[Shot], fit: FrameFit, pixel_ratio: float, count_damage: Callable[[], None]
+    ) -> None:
         self._source = source
+        self._count_damage = count_damage
         self._fit = fit
         self._pixel_ratio = pixel_ratio
         self._origin = 0.0
         self._next = next(source, None)
         self._current: Shot | None = None
-        self._shown: tuple[av.VideoFrame, NDArray[np.uint8]] | None = None
+        self._shown: tuple[av.VideoFrame, NDArray[np.uint8] | None] | None = None
 
     @property
     def first(self) -> float | None:
@@ -94,7 +98,12 @@ class PictureTrack:
             self._current = self._next
         self._next = next(self._source, None)
 
-    def _canvas(self, frame: av.VideoFrame) -> NDArray[np.uint8]:
+    def _canvas(self, frame: av.VideoFrame) -> NDArray[np.uint8] | None:
         if self._shown is None or self._shown[0] is not frame:
-            self._shown = (frame, upright_picture(frame, self._fit, self._pixel_ratio))
+            try:
+                picture = upright_picture(frame, self._fit, self._pixel_ratio)
+            except (FFmpegError, MemoryError):  # pixels that libav can't convert, or a size that damage made up
+                picture = None
+                self._count_damage()
+            self._shown = (frame, picture)
         return self._shown[1]

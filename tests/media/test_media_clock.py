@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from omnitide_cli.media.clock import Timed, timed
 
 FIT = FrameFit.square(16)
 FINE = 0.04
-"""Units so short that their index is the time of an event within 40 ms."""
+"""Seconds of the shortest unit, and by how much picture and sound may be apart."""
 
 
 def units(path: str, **options: Any) -> list[MediaUnit]:
@@ -32,8 +33,17 @@ def loud(unit: MediaUnit) -> bool:
     return unit.audio is not None and float(np.abs(unit.audio).max()) > 0.1
 
 
-def first(found: list[bool]) -> int:
-    return found.index(True)
+def flash_at(path: str) -> float:
+    """Second by which the flash is on screen; it came on less than FINE earlier."""
+    flash = next(u for u in units(path, unit_seconds=FINE) if bright(u))
+    return (flash.start + flash.end) / 2
+
+
+def beep_at(found: list[MediaUnit]) -> float:
+    """Second at which the first beep begins."""
+    unit = next(u for u in found if loud(u))
+    assert unit.audio is not None
+    return unit.start + int(np.argmax(np.abs(unit.audio) > 0.1)) / 16_000
 
 
 def assert_flash_meets_beep(path: str, second: int) -> None:
@@ -41,24 +51,16 @@ def assert_flash_meets_beep(path: str, second: int) -> None:
     coarse = units(path)
     assert [u.index for u in coarse if bright(u)] == [second]
     assert [u.index for u in coarse if loud(u)] == [second]
-    fine = units(path, unit_seconds=FINE)
-    assert abs(first([bright(u) for u in fine]) - first([loud(u) for u in fine])) <= 1
+    flash = flash_at(path)
+    assert flash - FINE <= beep_at(coarse) <= flash  # so they are at most FINE apart
 
 
 @pytest.mark.parametrize("fps", [25, Fraction(30_000, 1001), 30, 60])
-@pytest.mark.parametrize(
-    ("name", "rate", "layout"),
-    [
-        ("clip.mp4", 44_100, "stereo"),
-        ("clip.mkv", 48_000, "mono"),
-        ("clip.ts", 48_000, "5.1"),
-    ],
-)
-def test_flash_and_beep_meet(tmp_path: Path, fps: Fraction | int, name: str, rate: int, layout: str) -> None:
-    video = Video(flashes([1.4]), 3, fps=fps)
-    path = make_clip(tmp_path / name, video, Sound(beeps([1.4]), 3, rate=rate, layout=layout))
-    assert len(units(path)) == 3
-    assert_flash_meets_beep(path, 1)
+@pytest.mark.parametrize("rate", [44_100, 48_000])
+@pytest.mark.parametrize(("layout", "name"), [("mono", "clip.mkv"), ("stereo", "clip.mp4"), ("5.1", "clip.ts")])
+def test_flash_and_beep_meet(tmp_path: Path, fps: Fraction | int, rate: int, layout: str, name: str) -> None:
+    video = Video(flashes([1.4]), 2, fps=fps)
+    assert_flash_meets_beep(make_clip(tmp_path / name, video, Sound(beeps([1.4]), 2, rate=rate, layout=layout)), 1)
 
 
 @pytest.mark.parametrize("offset", [95_443.0, 95_442.5, 10_000.0, -0.7])
@@ -145,6 +147,30 @@ def test_wrong_timestamps_are_told_from_pauses(timestamps: list[int | None], beg
     found, codes = moments(timestamps)
     assert found == pytest.approx(begins)
     assert codes == (["clock-jump"] if warned else [])
+
+
+def test_a_frame_of_days_is_damage() -> None:
+    frames = []
+    for pts in range(3):
+        frame = av.VideoFrame(16, 16, "gray")
+        frame.pts, frame.time_base, frame.duration = pts, Fraction(700_000), 1
+        frames.append(frame)
+    codes: list[str] = []
+    times = timed(iter(frames), Fraction(700_000), lambda code, *_: codes.append(code))
+    assert [float(moment.end) for moment in times if isinstance(moment, Timed)] == pytest.approx([0.04, 0.08, 0.12])
+    assert set(codes) == {"clock-jump"}
+
+
+def test_picture_and_sound_on_different_clocks_are_read_together(tmp_path: Path) -> None:
+    """A camera that stamps its picture with the time since it was switched on, its sound from 0."""
+    video, sound = Video(flashes([1.4]), 3), Sound(beeps([1.4]), 3, codec="flac")
+    path = make_clip(
+        tmp_path / "clip.mkv", replace(video, begin=90_000, picture=lambda t: video.picture(t - 90_000)), sound
+    )
+    assert_flash_meets_beep(path, 1)
+    with open_source(path, fit=FIT, start=1) as source:
+        assert [(u.start, bright(u), loud(u)) for u in source] == [(1, True, True), (2, False, False)]
+        assert "clocks-apart" in [w.code for w in source.warnings]
 
 
 def test_recordings_glued_together_go_on_in_time(tmp_path: Path) -> None:

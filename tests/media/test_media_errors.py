@@ -134,6 +134,33 @@ def test_unreadable_sources_say_why_and_what_to_do(
     assert capfd.readouterr() == ("", "")
 
 
+def damaged_header(path: str, at: int, value: int) -> str:
+    """Write an unbelievable number of 4 bytes into a header."""
+    data = bytearray(Path(path).read_bytes())
+    data[at : at + 4] = value.to_bytes(4, "little")
+    Path(path).write_bytes(data)
+    return path
+
+
+def wav(folder: Path, seconds: float = 1.0) -> str:
+    sound = Sound(seconds=seconds, codec="pcm_s16le", rate=16_000, layout="mono")
+    return make_clip(folder / "clip.wav", sound=sound, options={"fflags": "bitexact"})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: damaged_header(wav(folder), 24, 1_900_000_000),  # samples a second
+        lambda folder: damaged_header(wav(folder), 22, 0xFF00 | 16_000 << 16),  # channels
+        lambda folder: damaged_header(damaged_header(index_cut_off(folder), 32, 1 << 24), 40, 0xFFFFFFFF),  # a box
+    ],
+)
+def test_unbelievable_headers_are_refused(tmp_path: Path, make: Callable[[Path], str]) -> None:
+    with pytest.raises(SourceError) as caught:
+        list(open_source(make(tmp_path), fit=FIT))
+    assert caught.value.hint
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_a_forbidden_file_is_a_source_error(tmp_path: Path) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Video(seconds=1))

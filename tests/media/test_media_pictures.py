@@ -8,12 +8,10 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from av.video.reformatter import ColorPrimaries, ColorTrc
 from helpers_media import Video, make_clip, plain
 from numpy.typing import NDArray
 
 from omnitide_cli.media import FrameFit, open_source
-from omnitide_cli.media.picture import tone_map, upright_picture
 
 RED, GREEN, BLUE, WHITE = (230, 20, 20), (20, 200, 20), (20, 20, 230), (240, 240, 240)
 
@@ -75,34 +73,6 @@ def test_a_mirrored_selfie_is_mirrored_back(tmp_path: Path) -> None:
     assert corners(only_frame(str(path), FrameFit.square(64))) == ["green", "red", "white", "blue"]
 
 
-@pytest.mark.parametrize("size", [(64, 48), (1280, 720)])
-@pytest.mark.parametrize("colour", [(200, 40, 40), (40, 180, 60), (250, 250, 250), (128, 128, 128)])
-@pytest.mark.parametrize("pixels", ["yuv420p", "yuvj420p", "yuv422p10le"])
-def test_colours_survive(size: tuple[int, int], colour: tuple[int, int, int], pixels: str) -> None:
-    """Without a tag, HD is BT.709 and what is smaller BT.601."""
-    frame = av.VideoFrame.from_ndarray(plain(colour, size)(0), "rgb24")
-    from_space = "itu709" if size[1] >= 720 else "itu601"
-    stored = frame.reformat(format=pixels, dst_colorspace=from_space)
-    stored.colorspace = 2
-    fitted = upright_picture(stored, FrameFit.square(56))
-    np.testing.assert_allclose(fitted[28, 28], colour, atol=5)
-
-
-@pytest.mark.parametrize(
-    ("codec", "pixels"),
-    [
-        ("libx264", "yuv444p"),
-        ("libx264", "yuv420p10le"),
-        ("ffv1", "gray"),
-        ("ffv1", "bgr0"),
-        ("mpeg4", "yuv420p"),
-    ],
-)
-def test_odd_pixel_formats_decode(tmp_path: Path, codec: str, pixels: str) -> None:
-    path = make_clip(tmp_path / "clip.mkv", Video(plain((128, 128, 128)), 0.5, codec=codec, pix_fmt=pixels))
-    np.testing.assert_allclose(only_frame(path, FrameFit.square(56))[28, 28], (128, 128, 128), atol=4)
-
-
 @pytest.mark.parametrize(("width", "height"), [(7680, 4320), (2, 2), (4000, 16), (16, 2000), (33, 57)])
 @pytest.mark.parametrize("fit", [FrameFit.square(112), FrameFit.patches(28, max_tokens=256)])
 def test_huge_tiny_and_narrow_frames_fit(tmp_path: Path, width: int, height: int, fit: FrameFit) -> None:
@@ -120,27 +90,6 @@ def test_wide_pixels_make_a_wide_picture(tmp_path: Path) -> None:
     frame = only_frame(make_clip(tmp_path / "dvd.mkv", video), FrameFit.square(64))
     lit = frame.max(axis=2) > 100
     assert (int(lit.any(axis=0).sum()), int(lit.any(axis=1).sum())) == (64, 32)
-
-
-@pytest.mark.parametrize(("transfer", "white"), [(ColorTrc.SMPTE2084, 0.5807), (ColorTrc.ARIB_STD_B67, 0.75)])
-def test_hdr_white_is_white_and_dark_is_dark(transfer: int, white: float) -> None:
-    """ITU-R BT.2408: plain white has the code value 58 % in PQ and 75 % in HLG."""
-    levels = np.array([0.0, white / 2, white, 1.0])
-    picture = np.rint(65535 * levels[None, :, None].repeat(3, axis=2)).astype(np.uint16)
-    mapped = tone_map(picture, transfer)[0].astype(int)
-    assert np.ptp(mapped, axis=1).max() <= 2  # grey stays grey
-    black, grey, plain_white, highlight = mapped[:, 0]
-    assert black == 0 < grey < 170
-    assert 220 <= plain_white < highlight <= 255
-
-
-def test_an_hdr_frame_goes_through_the_tone_map() -> None:
-    grey = np.full((64, 64, 3), round(0.5807 * 65535), np.uint16)
-    frame = av.VideoFrame.from_ndarray(grey, "rgb48le").reformat(format="yuv420p10le", dst_colorspace="bt2020")
-    frame.colorspace, frame.color_trc, frame.color_primaries = 9, ColorTrc.SMPTE2084, ColorPrimaries.BT2020
-    shown = upright_picture(frame, FrameFit.square(28))
-    assert shown.dtype == np.uint8
-    assert 215 <= int(shown[14, 14].min()) <= int(shown[14, 14].max()) <= 245
 
 
 def test_a_still_image_is_one_unit(tmp_path: Path) -> None:
