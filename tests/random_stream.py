@@ -36,11 +36,22 @@ class Running:
     session: Session
 
     @classmethod
-    def open(cls, path: Path, options: EngineOptions, n_ctx: int) -> Running:
-        model = Model(ModelFiles("test", path, None), options)
+    def open(
+        cls, path: Path, options: EngineOptions, n_ctx: int, *, page_size: int = 64, mmproj: Path | None = None
+    ) -> Running:
+        model = Model(ModelFiles("test", path, mmproj), options)
         model.open_context(options, n_ctx)
         try:
-            return cls(model, Session(model.context_address, 0, options, threads=2, position_limit=model.n_ctx_train))
+            session = Session(
+                model.context_address,
+                model.mtmd_address,
+                options,
+                threads=2,
+                position_limit=model.n_ctx_train,
+                page_size=page_size,
+                subblock_size=page_size // 2,
+            )
+            return cls(model, session)
         except BaseException:
             model.close()
             raise
@@ -64,6 +75,7 @@ class Stream:
     running: Running
     seed: int = 0
     units: dict[int, list[Part]] = field(default_factory=dict)
+    rows_moved: int = 0
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -114,7 +126,9 @@ class Stream:
             if self.random.integers(0, 5) == 0:
                 self.question()
                 self.answer()
-            retentions += self.running.session.maintain().retained
+            done = self.running.session.maintain()
+            retentions += done.retained
+            self.rows_moved += done.rows_moved
             self.running.session.check()
         return retentions
 
