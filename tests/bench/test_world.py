@@ -15,7 +15,7 @@ from omnitide_cli.bench.world.glyph import DIGITS, LETTERS
 from omnitide_cli.bench.world.picture import COLOURS, OUTSIDE, SHAPES, Figure, Picture, one
 from omnitide_cli.bench.world.question import FORMS, WORDINGS, ask
 from omnitide_cli.bench.world.render import frame_of, render, units_of
-from omnitide_cli.bench.world.scene import Scene
+from omnitide_cli.bench.world.scene import Scene, any_scene, simple_scene
 from omnitide_cli.bench.world.sound import Sound
 from omnitide_cli.bench.world.split import SPLITS, TEST, TRAINING, VALIDATION
 from omnitide_cli.bench.world.stream import COUNT, NOW, RECALL, any_stream
@@ -131,6 +131,16 @@ def test_a_stream_asks_what_was_ordered() -> None:
     assert {item.question.kind for item in any_stream(TEST, 3, 20, 9, kinds=["recall"]).asked} == {"recall"}
 
 
+def test_a_simple_world_shows_one_figure_at_most() -> None:
+    simple, whole = (any_stream(TEST, 3, 200, 60, draw=draw) for draw in (simple_scene, any_scene))
+    shown = [scene.picture for scene in simple.scenes if scene.picture is not None]
+    assert not [picture for picture in shown if picture.glyph or len(picture.figures) > 1]
+    assert not [item for item in simple.asked if "digit" in item.question.text or "letter" in item.question.text]
+    rich = [scene.picture for scene in whole.scenes if scene.picture is not None]
+    assert {len(picture.figures) for picture in rich} == {0, 1, 2, 3}
+    assert any(picture.glyph for picture in rich)
+
+
 def test_every_form_belongs_to_a_kind() -> None:
     assert {*NOW, *RECALL, *COUNT} | {"scope"} == set(FORMS)
     assert set(WORDINGS) < set(FORMS)
@@ -150,6 +160,15 @@ def test_units_are_seconds_with_their_neighbours() -> None:
         np.testing.assert_array_equal(after.audio_left, before.audio[-320:])
         np.testing.assert_array_equal(before.audio_right, after.audio[:200])
     assert len(units[0].audio_left) == 0
+
+
+def test_a_picture_that_stays_is_the_same_picture() -> None:
+    scenes = [Scene(one("red", "circle"), None), Scene(one("red", "circle"), Sound()), Scene(one("red", "cross"), None)]
+    first, second, third = (unit.frame for unit in render(scenes, np.random.default_rng(1), TEST))
+    assert first is second
+    assert first is not None
+    assert third is not None
+    assert not np.array_equal(first, third)
 
 
 def test_silence_is_quiet_and_words_are_loud() -> None:

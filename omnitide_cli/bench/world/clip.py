@@ -1,6 +1,6 @@
 """Scenes as a video file: H.264 picture and AAC sound."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -32,9 +32,7 @@ def write_clip(
         video = container.add_stream("libx264", rate=frames_per_second, options=options)
         video.width, video.height, video.pix_fmt = width, height, "yuv420p"
         audio = container.add_stream("aac", rate=RATE, layout="mono", bit_rate=64000)
-        for index, image in enumerate(
-            image for scene in scenes for image in _frames(scene, width, height, frames_per_second, split, rng)
-        ):
+        for index, image in enumerate(_frames(scenes, width, height, frames_per_second, split, rng)):
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             frame.pts, frame.time_base = index, Fraction(1, frames_per_second)
             container.mux(video.encode(frame))
@@ -47,14 +45,20 @@ def write_clip(
         container.mux(audio.encode())
 
 
-def _frames(scene: Scene, width: int, height: int, rate: int, split: Split, rng: np.random.Generator) -> list[Image]:
-    """Every frame of a scene; what is on it sways a little."""
-    count = scene.seconds * rate
-    if scene.picture is None:
-        return [np.zeros((height, width, 3), np.uint8)] * count
-    canvas = canvases.lay_out(scene.picture, rng, width / height, split.backdrops)
-    phases = 2 * np.pi * np.arange(count) / (2 * rate)
-    return [
-        canvases.draw(canvas, width, height, 1.5, (0.02 * float(np.sin(phase)), 0.01 * float(np.cos(phase))))
-        for phase in phases
-    ]
+def _frames(
+    scenes: Sequence[Scene], width: int, height: int, rate: int, split: Split, rng: np.random.Generator
+) -> Iterator[Image]:
+    """Every frame; what is on it sways a little. A picture that shows the same as the one before it goes on."""
+    at, before, canvas = 0, None, None
+    for scene in scenes:
+        if scene.picture != before and scene.picture is not None:
+            canvas = canvases.lay_out(scene.picture, rng, width / height, split.backdrops)
+        before = scene.picture
+        for _ in range(scene.seconds * rate):
+            phase = 2 * np.pi * at / (2 * rate)
+            at += 1
+            if canvas is None or scene.picture is None:
+                yield np.zeros((height, width, 3), np.uint8)
+            else:
+                drift = 0.02 * float(np.sin(phase)), 0.01 * float(np.cos(phase))
+                yield canvases.draw(canvas, width, height, 1.5, drift)

@@ -1,6 +1,6 @@
 """Keys: single things that a question can name, and how each kind of question names them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -26,9 +26,10 @@ def every() -> Iterator[Key]:
 _EVERY = {sort: [key for key in every() if key[0] == sort] for sort in ("figure", "glyph", "word", "note")}
 
 
-def any_key(rng: np.random.Generator) -> Key:
-    """Some key, each sort as often as in the world."""
-    sort = str(rng.choice(["figure", "glyph", "word", "note"], p=[0.3, 0.2, 0.3, 0.2]))
+def any_key(seen: Sequence[Scene], rng: np.random.Generator) -> Key:
+    """Some key of a sort that the scenes had."""
+    sorts = sorted({key[0] for scene in seen for key in of_scene(scene)}) or list(_EVERY)
+    sort = str(rng.choice(sorts))
     return _EVERY[sort][int(rng.integers(len(_EVERY[sort])))]
 
 

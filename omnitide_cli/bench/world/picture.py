@@ -57,11 +57,12 @@ def one(colour: str, shape: str) -> Picture:
     return Picture((Figure(colour, shape),))
 
 
-def any_picture(rng: np.random.Generator, outside: float) -> Picture:
-    """Draw a picture; it is from outside the world with probability `outside`."""
-    chance = rng.random()
-    if chance < outside:
+def any_picture(rng: np.random.Generator, outside: float, simple: bool = False) -> Picture:
+    """Draw a picture; from outside the world with probability `outside`. `simple`: no glyphs, and one figure only."""
+    if rng.random() < outside:
         return Picture(outside=str(rng.choice(OUTSIDE)))
+    if simple:
+        return one(str(rng.choice(list(COLOURS))), str(rng.choice(SHAPES)))
     if rng.random() < 0.35:
         return Picture(glyph=str(rng.choice(DIGITS if rng.random() < 0.6 else LETTERS)))
     count = int(rng.choice([1, 2, 3], p=[0.6, 0.26, 0.14]))

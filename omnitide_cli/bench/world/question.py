@@ -138,7 +138,7 @@ def _worded(form: str) -> Asker:
 def _check(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """Yes or no about the present second, true half of the time."""
     here = keys.of_scene(seen[-1])
-    key = _one(here, rng) if here and rng.random() < 0.5 else keys.any_key(rng)
+    key = _one(here, rng) if here and rng.random() < 0.5 else keys.any_key(seen, rng)
     answer = "Yes." if key in here else "No."
     return Question("check", "now", keys.sense(key), keys.present(key), answer, 0)
 
@@ -199,7 +199,7 @@ def _last(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
 def _did(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """Whether it was there at all so far, true half of the time."""
     counts = _counts(seen)
-    key = _one(list(counts), rng) if counts and rng.random() < 0.5 else keys.any_key(rng)
+    key = _one(list(counts), rng) if counts and rng.random() < 0.5 else keys.any_key(seen, rng)
     age = _age(seen, key)
     return Question("did", "count", keys.sense(key), keys.past(key), "No." if age is None else "Yes.", age)
 
@@ -208,7 +208,11 @@ def _often(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """How many seconds so far had it; every number about as often as it can be."""
     counts = _counts(seen)
     number = _one(sorted({0, *(min(count, 4) for count in counts.values())}), rng)
-    key = _one([key for key, count in counts.items() if min(count, 4) == number], rng) if number else keys.any_key(rng)
+    key = (
+        _one([key for key, count in counts.items() if min(count, 4) == number], rng)
+        if number
+        else keys.any_key(seen, rng)
+    )
     return _counted(seen, [key], keys.often(key))
 
 

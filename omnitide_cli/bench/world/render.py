@@ -23,12 +23,17 @@ def units_of(stream: Stream) -> Iterator[MediaUnit]:
 
 
 def render(scenes: Sequence[Scene], rng: np.random.Generator, split: Split) -> Iterator[MediaUnit]:
-    """One unit a second, of scenes that follow each other; a missing picture or sound is missing in the unit."""
+    """One unit a second, of scenes that follow each other; a missing picture or sound is missing in the unit.
+
+    A picture that shows the same as the one before it is the same picture.
+    """
     sounds = [scene.sound for scene in scenes]
     wave = track(sounds, [scene.seconds for scene in scenes], SAMPLE_RATE, rng, split.voices)
-    index = 0
+    index, before, frame = 0, None, None
     for scene in scenes:
-        frame = None if scene.picture is None else frame_of(scene.picture, rng, split)
+        if scene.picture != before:
+            frame = None if scene.picture is None else frame_of(scene.picture, rng, split)
+        before = scene.picture
         for _ in range(scene.seconds):
             first, last = index * SAMPLE_RATE, (index + 1) * SAMPLE_RATE
             heard = scene.sound is not None

@@ -7,6 +7,11 @@ import numpy as np
 from omnitide_cli.bench.world.picture import Picture, any_picture
 from omnitide_cli.bench.world.sound import SILENCE, Sound, any_sound
 
+OUTSIDE = 0.08
+"""Share of pictures, and of sounds, that are from outside the world."""
+MISSING = 0.03
+"""Share of seconds without a picture, and of seconds without a sound."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -25,13 +30,16 @@ class Scene:
         return SILENCE if self.sound is None else self.sound.phrase()
 
 
-def any_scene(rng: np.random.Generator, outside: float = 0.08, missing: float = 0.06) -> Scene:
-    """Draw one second; picture and sound are each from outside, or one is missing, with these probabilities."""
-    picture: Picture | None = any_picture(rng, outside)
-    sound: Sound | None = any_sound(rng, outside)
+def any_scene(rng: np.random.Generator) -> Scene:
+    """Draw one second of the whole world."""
+    return _some_missing(any_picture(rng, OUTSIDE), any_sound(rng, OUTSIDE), rng)
+
+
+def simple_scene(rng: np.random.Generator) -> Scene:
+    """Draw one second that shows no glyph and never more than one figure."""
+    return _some_missing(any_picture(rng, OUTSIDE, simple=True), any_sound(rng, OUTSIDE), rng)
+
+
+def _some_missing(picture: Picture, sound: Sound, rng: np.random.Generator) -> Scene:
     chance = rng.random()
-    if chance < missing / 2:
-        picture = None
-    elif chance < missing:
-        sound = None
-    return Scene(picture, sound)
+    return Scene(None if chance < MISSING else picture, None if MISSING <= chance < 2 * MISSING else sound)

@@ -13,8 +13,12 @@ NOW = {"all": 4, "see": 2, "hear": 2, "colour": 1, "shape": 1, "left": 1, "right
 RECALL = {"ago": 3, "with": 5, "last": 4}
 COUNT = {"did": 3, "often": 4, "together": 2}
 KINDS: dict[str, Mapping[str, int]] = {"now": NOW, "recall": RECALL, "count": COUNT}
+Draw = Callable[[np.random.Generator], Scene]
+
 REPEATS = 0.3
 """Share of seconds that bring something from before again, so that there is something to count."""
+SLOW = 0.25
+"""Share of streams in which a picture mostly stays for more than a second, while the sound changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,19 @@ class Stream:
 
 
 def any_stream(
-    split: Split, seed: int, units: int, questions: int, kinds: Sequence[str] = ("now", "recall", "count")
+    split: Split,
+    seed: int,
+    units: int,
+    questions: int,
+    kinds: Sequence[str] = ("now", "recall", "count"),
+    draw: Draw = any_scene,
 ) -> Stream:
-    """The stream of a seed of a split: `units` seconds with `questions` questions, kinds in turn, spread evenly."""
+    """The stream of a seed of a split: `units` seconds with `questions` questions, kinds in turn, spread evenly.
+
+    `draw`: any_scene for the whole world, simple_scene for the part of it that the shipped model was trained on.
+    """
     rng = split.rng(seed)
-    scenes = any_scenes(rng, units)
+    scenes = any_scenes(rng, units, draw)
     asked: list[Asked] = []
     for index in range(questions):
         first, last = index * units // questions, max((index + 1) * units // questions, index * units // questions + 1)
@@ -61,14 +73,15 @@ def any_stream(
     return Stream(seed, split, tuple(scenes), tuple(sorted(asked, key=lambda item: item.unit)))
 
 
-def any_scenes(
-    rng: np.random.Generator, units: int, draw: Callable[[np.random.Generator], Scene] = any_scene
-) -> list[Scene]:
-    """Seconds, some of which bring an earlier sight, an earlier sound or both again."""
+def any_scenes(rng: np.random.Generator, units: int, draw: Draw = any_scene) -> list[Scene]:
+    """Seconds, some of which bring an earlier sight, an earlier sound or both again; in some streams pictures stay."""
     scenes: list[Scene] = []
+    stay = 0.5 if rng.random() < SLOW else 0.0
     for _ in range(units):
         scene = draw(rng)
-        if scenes and rng.random() < REPEATS:
+        if scenes and rng.random() < stay:
+            scene = replace(scene, picture=scenes[-1].picture)
+        elif scenes and rng.random() < REPEATS:
             old = scenes[int(rng.integers(len(scenes)))]
             again = rng.random()
             if again < 0.34:
