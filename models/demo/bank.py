@@ -12,7 +12,7 @@ from models.demo.senses import mels_of
 from models.demo.stream import Batch, Layout, Stream, windows_of
 from omnitide_cli.bench.world.picture import Picture, any_picture
 from omnitide_cli.bench.world.render import frame_of
-from omnitide_cli.bench.world.scene import Scene
+from omnitide_cli.bench.world.scene import MISSING, OUTSIDE, Scene
 from omnitide_cli.bench.world.sound import Sound, any_sound
 from omnitide_cli.bench.world.split import Split
 
@@ -25,8 +25,8 @@ class Bank:
     def __init__(self, model: Thinker, split: Split, seed: list[int], size: int) -> None:
         rng = np.random.default_rng(seed)
         self._model = model
-        self.pictures = [any_picture(rng, 0.08) for _ in range(size)]
-        self.sounds = [any_sound(rng, 0.08) for _ in range(size)]
+        self.pictures = [any_picture(rng, OUTSIDE, simple=True) for _ in range(size)]
+        self.sounds = [any_sound(rng, OUTSIDE) for _ in range(size)]
         self._images = torch.from_numpy(np.stack([frame_of(picture, rng, split) for picture in self.pictures]))
         mels = []
         for first in range(0, size, _AT_ONCE):
@@ -47,16 +47,12 @@ class Bank:
             self._sights = torch.cat([self._see(self._images[i : i + _AT_ONCE]) for i in parts])
             self._heard = torch.cat([self._hear(self._mels[i : i + _AT_ONCE]) for i in parts])
 
-    def draw(self, rng: np.random.Generator, missing: float = 0.06) -> Scene:
+    def draw(self, rng: np.random.Generator) -> Scene:
         """A scene of which the bank has a picture and a sound, either of which may be missing."""
-        picture: Picture | None = self.pictures[int(rng.integers(len(self.pictures)))]
-        sound: Sound | None = self.sounds[int(rng.integers(len(self.sounds)))]
+        picture = self.pictures[int(rng.integers(len(self.pictures)))]
+        sound = self.sounds[int(rng.integers(len(self.sounds)))]
         chance = rng.random()
-        if chance < missing / 2:
-            picture = None
-        elif chance < missing:
-            sound = None
-        return Scene(picture, sound)
+        return Scene(None if chance < MISSING else picture, None if MISSING <= chance < 2 * MISSING else sound)
 
     def media(self, layout: Layout, stream: Stream, scene: Scene, rng: np.random.Generator) -> None:
         """Write a scene into a stream, by one of the bank's pictures and sounds of that content."""
@@ -65,6 +61,7 @@ class Bank:
             None if scene.picture is None else int(rng.choice(self._by_picture[scene.picture])),
             None if scene.sound is None else int(rng.choice(self._by_sound[scene.sound])),
         )
+        layout.note(stream, [*scene.sights(), scene.hearing()])
 
     def embeddings(self, batch: Batch, live: bool) -> Tensor:
         """Word embeddings with the media's in their places: [rows, tokens, hidden]; `live`: by the encoders, now."""

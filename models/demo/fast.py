@@ -52,10 +52,13 @@ def sound_embeddings(model: Thinker, mel: Tensor) -> Tensor:
     return tower.proj(tower.ln_post(pooled))
 
 
-def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor, wanted: Tensor) -> Tensor:
-    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → [n, wanted, hidden].
+def hidden_states(
+    model: Thinker, embeddings: Tensor, positions: Tensor, wanted: Tensor, ends: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → [n, w, hidden] and [n, e, hidden].
 
-    `wanted` [n, w] are the places whose states are needed; the last layer computes only these.
+    `wanted` [n, w] are the places whose states are needed; the last layer computes only these. `ends` [n, e] are places
+    whose states after half of the layers are returned as well.
     """
     decoder = model.model
     config = decoder.config
@@ -64,8 +67,8 @@ def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor, wanted:
     parts = angles.split(config.rope_scaling["mrope_section"], -1)
     half = torch.cat([part[axis] for axis, part in enumerate(parts)], -1)
     angle = torch.cat([half, half], -1)[:, None]
-    cos, sin = angle.cos().to(torch.bfloat16), angle.sin().to(torch.bfloat16)
-    x = embeddings
+    cos, sin = angle.cos().to(embeddings.dtype), angle.sin().to(embeddings.dtype)
+    x, halfway = embeddings, embeddings
     for index, layer in enumerate(decoder.layers):
         last = index == len(decoder.layers) - 1
         attention = layer.self_attn
@@ -82,7 +85,9 @@ def hidden_states(model: Thinker, embeddings: Tensor, positions: Tensor, wanted:
             mixed = _causal(q, k, v)
         x = x + attention.o_proj(mixed)
         x = x + layer.mlp(_rms(x, layer.post_attention_layernorm))
-    return _rms(x, decoder.norm)
+        if index == len(decoder.layers) // 2 - 1:
+            halfway = x.gather(1, ends[..., None].expand(-1, -1, x.shape[-1]))
+    return _rms(x, decoder.norm), _rms(halfway, decoder.norm)
 
 
 def logits(model: Thinker, states: Tensor) -> Tensor:

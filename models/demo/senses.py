@@ -1,95 +1,100 @@
-"""The first half of training: eyes and ears alone.
+"""The first half of training: eyes and ears, whose outputs come to resemble words.
 
-A picture's tokens and a second of sound are read with the language model's own word embeddings, which stand still: the
-token over a red circle comes to resemble the words "red" and "circle", a second with a spoken word that word. What
-the language model has to learn afterwards is to copy and to compare.
+A picture of a red circle is to look like the language model's own embeddings of "red" and "circle", a second with a
+spoken word like that word; these embeddings stand still meanwhile. What the language model has to learn afterwards is
+to copy and to compare.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import torch
+import torch.distributed as together
 import torch.nn.functional as F
 from tokenizers import Tokenizer
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import Qwen2_5OmniThinkerForConditionalGeneration as Thinker
 
 from models.demo import fast
 from models.demo.mel import darken, log_mel
 from models.demo.stream import windows_of
-from omnitide_cli.bench.world import canvas as canvases
-from omnitide_cli.bench.world.glyph import DIGITS, LETTERS
-from omnitide_cli.bench.world.picture import COLOURS, SHAPES, any_picture
-from omnitide_cli.bench.world.render import SIDE, canvas_of, letterboxed
+from omnitide_cli.bench.world.picture import Picture, any_picture
+from omnitide_cli.bench.world.render import frame_of
+from omnitide_cli.bench.world.scene import OUTSIDE
 from omnitide_cli.bench.world.sound import NOTES, Sound, any_sound
 from omnitide_cli.bench.world.split import Split
 from omnitide_cli.bench.world.words import WORDS
 
-FORMS = ("<|vision_pad|>", " unclear", *(f" {s}" for s in SHAPES), *DIGITS, *(f" {letter}" for letter in LETTERS))
-INKS = tuple(f" {colour}" for colour in COLOURS)
 HEARD = (" silence", " unclear", *(f" {word}" for word in WORDS), *(f" {note}" for note in NOTES))
 SHARPNESS = 3.0
-_NOTHING, _UNCLEAR = 0, 1
-_IGNORED = -100
+_AT_ONCE = 64
+
+Capture = Callable[[nn.Module, tuple[Tensor, ...]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """images uint8 [n, 112, 112, 3], forms and inks [n, 16] by token; mels [m, 128, 100], heard [m]. Class numbers."""
-
-    images: Tensor
-    forms: Tensor
-    inks: Tensor
-    mels: Tensor
-    heard: Tensor
-
-
-class Readers:
-    """Reads embeddings by the word embeddings of what they may mean."""
+class Meanings:
+    """Word embeddings of what pictures and sounds show."""
 
     def __init__(self, model: Thinker, tokenizer: Tokenizer) -> None:
-        table = model.model.embed_tokens.weight.detach()
-        self.forms, self.inks, self.heard = (_rows(table, tokenizer, names) for names in (FORMS, INKS, HEARD))
+        self._table = model.model.embed_tokens.weight.detach().clone()
+        self._tokenizer = tokenizer
+        self.heard = torch.stack([self.word(name) for name in HEARD])
 
-    def loss(self, model: Thinker, lesson: Lesson) -> tuple[Tensor, dict[str, float]]:
-        """The loss, and the share of right classes by what they tell."""
-        with torch.autocast("cpu", torch.bfloat16):
-            sight = fast.picture_embeddings(model, lesson.images)
-            sound = fast.sound_embeddings(model, lesson.mels)
-        pairs = {
-            "form": (_scores(sight, self.forms), lesson.forms),
-            "ink": (_scores(sight, self.inks), lesson.inks),
-            "heard": (_scores(sound.float().mean(1), self.heard), lesson.heard),
-        }
-        losses, shares = [], {}
-        for name, (scores, truth) in pairs.items():
-            scores, truth = scores.flatten(0, -2), truth.flatten()
-            losses.append(F.cross_entropy(scores, truth, ignore_index=_IGNORED))
-            asked = truth > (_NOTHING if name == "form" else _IGNORED)
-            shares[name] = float((scores.argmax(-1) == truth)[asked].float().mean())
-        return losses[0] + 0.5 * losses[1] + losses[2], shares
+    def word(self, name: str) -> Tensor:
+        """The embedding of a word that is one token."""
+        ids = self._tokenizer.encode(name).ids
+        if len(ids) != 1:
+            raise ValueError(f"'{name}' is not one token")
+        return self._table[ids[0]]
+
+    def picture(self, picture: Picture) -> Tensor:
+        """A picture of one figure, or an unclear one."""
+        if picture.outside:
+            return self.word(" unclear")
+        return self.word(f" {picture.figures[0].colour}") + self.word(f" {picture.figures[0].shape}")
 
 
-def lesson(seed: list[int], split: Split, pictures: int, sounds: int, ease: float = 0.0) -> Lesson:
-    """Draw pictures and sounds with what is true of them; `ease` is the share of the easiest pictures."""
+def settle(model: Thinker, meanings: Meanings, split: Split, seed: list[int], size: int) -> None:
+    """Put the last matrix of both encoders where its outputs, averaged over a unit, come nearest to the meanings.
+
+    Ridge regression on `size` pictures and sounds of every process.
+    """
     rng = np.random.default_rng(seed)
-    images, forms, inks = [], [], []
-    for _ in range(pictures):
-        picture = any_picture(rng, 0.1)
-        laid_out = canvas_of(picture, rng, split, ease)
-        images.append(letterboxed(laid_out, rng))
-        form, ink = _truth(*laid_out)
-        forms.append(form)
-        inks.append(ink)
-    heard = [any_sound(rng, 0.12) for _ in range(sounds)]
-    waves = torch.from_numpy(windows_of(heard, rng, split))
-    return Lesson(
-        torch.from_numpy(np.stack(images)),
-        torch.from_numpy(np.stack(forms)),
-        torch.from_numpy(np.stack(inks)),
-        mels_of(waves, rng),
-        torch.tensor([HEARD.index(_name(sound)) for sound in heard]),
-    )
+    heads: list[tuple[nn.Linear, Callable[[], Tensor]]] = [
+        (model.visual.merger.mlp[2], lambda: _look(model, meanings, split, rng)),
+        (model.audio_tower.proj, lambda: _listen(model, meanings, split, rng)),
+    ]
+    for head, lesson in heads:
+        seen: list[Tensor] = []
+        watch = head.register_forward_pre_hook(_keep_mean(seen))
+        with torch.no_grad():
+            wanted = torch.cat([lesson() for _ in range(-(-size // _AT_ONCE))])
+            watch.remove()
+            features = torch.cat(seen)
+            features = torch.cat([features, torch.ones(len(features), 1)], 1)
+            square, cross = features.T @ features, features.T @ wanted
+            together.all_reduce(square)
+            together.all_reduce(cross)
+            square += torch.eye(len(square)) * 1e-3 * square.diagonal().mean()
+            solution = torch.linalg.solve(square, cross)
+            head.weight.copy_(solution[:-1].T)
+            head.bias.copy_(solution[-1])
+
+
+def hearing(model: Thinker, meanings: Meanings, mels: Tensor, heard: Tensor) -> tuple[Tensor, float]:
+    """The loss of reading sounds [n, 128, 100] as HEARD [n], and the share that is read rightly."""
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = fast.sound_embeddings(model, mels).float().mean(1)
+    scores = SHARPNESS * outputs @ meanings.heard.T
+    return F.cross_entropy(scores, heard), float((scores.argmax(-1) == heard).float().mean())
+
+
+def some_sounds(seed: list[int], split: Split, count: int) -> tuple[Tensor, Tensor]:
+    """Spectra [n, 128, 100] of seconds that follow each other, and what they are in HEARD [n]."""
+    rng = np.random.default_rng(seed)
+    sounds = [any_sound(rng, OUTSIDE) for _ in range(count)]
+    mels = mels_of(torch.from_numpy(windows_of(sounds, rng, split)), rng)
+    return mels, torch.tensor([HEARD.index(_name(sound)) for sound in sounds])
 
 
 def mels_of(waves: Tensor, rng: np.random.Generator) -> Tensor:
@@ -100,40 +105,27 @@ def mels_of(waves: Tensor, rng: np.random.Generator) -> Tensor:
     return log_mel(waves, torch.from_numpy(rng.random(len(waves)) < 0.2))
 
 
+def _look(model: Thinker, meanings: Meanings, split: Split, rng: np.random.Generator) -> Tensor:
+    pictures = [any_picture(rng, OUTSIDE, simple=True) for _ in range(_AT_ONCE)]
+    images = torch.from_numpy(np.stack([frame_of(picture, rng, split) for picture in pictures]))
+    with torch.autocast("cpu", torch.bfloat16):
+        fast.picture_embeddings(model, images)
+    return torch.stack([meanings.picture(picture) for picture in pictures])
+
+
+def _listen(model: Thinker, meanings: Meanings, split: Split, rng: np.random.Generator) -> Tensor:
+    mels, heard = some_sounds([int(rng.integers(2**31))], split, _AT_ONCE)
+    with torch.autocast("cpu", torch.bfloat16):
+        fast.sound_embeddings(model, mels)
+    return meanings.heard[heard]
+
+
+def _keep_mean(seen: list[Tensor]) -> Capture:
+    def capture(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        seen.append(inputs[0].float().mean(1))
+
+    return capture
+
+
 def _name(sound: Sound) -> str:
     return " unclear" if sound.outside else f" {sound.word or sound.note or 'silence'}"
-
-
-def _truth(canvas: canvases.Canvas, aspect: float) -> tuple[np.ndarray, np.ndarray]:
-    """What each of a picture's 16 tokens shows; tokens that only touch something are not asked."""
-    forms, inks = np.full(16, _NOTHING), np.full(16, _IGNORED)
-    if canvas.picture.outside:
-        return np.full(16, _UNCLEAR), inks
-    width, height = canvases.fitted(aspect, SIDE)
-    square = np.zeros((SIDE, SIDE), np.float32)
-    top, left = (SIDE - height) // 2, (SIDE - width) // 2
-    best = np.zeros(16)
-    for place, cover in enumerate(canvases.covers(canvas, *canvases.axes(width, height), 0.02)):
-        square[top : top + height, left : left + width] = cover
-        share = square.reshape(4, 28, 4, 28).mean((1, 3)).ravel()
-        forms[(share > 0.01) & (best < 0.01)] = _IGNORED
-        mine = (share > best) & ((share > 0.06) | (share == share.max()))
-        name = canvas.marks[place].form
-        forms[mine] = FORMS.index(f" {name}" if f" {name}" in FORMS else name)
-        if not canvas.picture.glyph:
-            inks[mine] = INKS.index(f" {canvas.picture.figures[place].colour}")
-        best = np.maximum(best, share)
-    return forms, inks
-
-
-def _rows(table: Tensor, tokenizer: Tokenizer, names: tuple[str, ...]) -> Tensor:
-    """The embeddings of names that are one token each."""
-    ids = [tokenizer.encode(name).ids for name in names]
-    broken = [name for name, found in zip(names, ids, strict=True) if len(found) != 1]
-    if broken:
-        raise ValueError(f"not one token: {broken}")
-    return table[[found[0] for found in ids]]
-
-
-def _scores(embeddings: Tensor, rows: Tensor) -> Tensor:
-    return SHARPNESS * embeddings.float() @ rows.T

@@ -31,6 +31,7 @@ class Stream:
     images: list[Any] = field(default_factory=list)
     sounds: list[Any] = field(default_factory=list)
     answers: list[tuple[int, int, Question]] = field(default_factory=list)
+    ends: list[tuple[int, list[int]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Batch:
     ids [rows, tokens]; positions [3, rows, tokens]; image_at [images · 16]; sound_at [sounds · 25]; images and sounds
     as the streams have them; wanted [rows, w] the places whose next token is asked, padded with 0; asked [answer
     tokens] indices into the flattened `wanted`; targets and answer_of [answer tokens]; questions [answers].
+    ends [rows, e] the units' last places, padded with 0; end_of, content [words]: an index into the flattened
+    `ends`, and a word that says what the unit held.
     """
 
     ids: NDArray[np.int64]
@@ -53,6 +56,9 @@ class Batch:
     targets: NDArray[np.int64]
     answer_of: NDArray[np.int64]
     questions: list[Question]
+    ends: NDArray[np.int64]
+    end_of: NDArray[np.int64]
+    content: NDArray[np.int64]
 
 
 class Layout:
@@ -70,6 +76,8 @@ class Layout:
         self._open = self.encode("<|im_end|>\n<|im_start|>user\n")
         self._ask = self.encode("<|im_end|>\n<|im_start|>assistant\n")
         self._bare = self.encode("<|im_start|>user\n")
+        small = " a an the digit letter word note picture sound something no 7"
+        self._small = {*self.encode(small)} - {*self.encode("7")}
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text."""
@@ -97,6 +105,13 @@ class Layout:
             self.text(stream, [self._sound] * SOUND_TOKENS)
             self.text(stream, [self._audio[1]])
             stream.sounds.append(sound)
+
+    def note(self, stream: Stream, phrases: Sequence[str]) -> None:
+        """Remember what the unit that ends here held."""
+        words = [
+            i for phrase in phrases for i in self.encode(f" {phrase.removeprefix('the ')}") if i not in self._small
+        ]
+        stream.ends.append((len(stream.ids) - 1, words))
 
     def question(self, stream: Stream, text: str) -> None:
         """A question, which closes the user's turn."""
@@ -129,6 +144,14 @@ class Layout:
                 answer_of += [len(questions)] * length
                 questions.append(question)
             wanted.append(places)
+        last = max(1, *(len(stream.ends) for stream in streams))
+        ends = np.zeros((rows, last), np.int64)
+        pairs = []
+        for row, stream in enumerate(streams):
+            for index, (place, content) in enumerate(stream.ends):
+                ends[row, index] = place
+                pairs += [(row * last + index, word) for word in content]
+        end_of, content = np.array(pairs, np.int64).reshape(-1, 2).T
         most = _padded(max(map(len, wanted)), 16)
         return Batch(
             ids=ids,
@@ -142,6 +165,9 @@ class Layout:
             targets=np.array(targets, np.int64),
             answer_of=np.array(answer_of, np.int64),
             questions=questions,
+            ends=ends,
+            end_of=end_of,
+            content=content,
         )
 
     def text(self, stream: Stream, ids: list[int]) -> None:

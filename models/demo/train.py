@@ -3,7 +3,8 @@
 python -m models.demo.train --out build/demo
 
 Three parts: the encoders alone (senses.py), the language model on a bank of what they make of pictures and sounds,
-and both together. Each ends with a falling rate; a stopped run goes on where its last checkpoint is.
+and both together. Each ends with a falling rate; a stopped run goes on where its last checkpoint is. The pictures show
+one figure at most: eyes that know shapes are taken from an earlier model (--encoders).
 """
 
 import argparse
@@ -23,8 +24,10 @@ from torch import Tensor, nn
 
 from models.demo import architecture, fast, tokenizer
 from models.demo.bank import Bank
-from models.demo.senses import Lesson, Readers, lesson
+from models.demo.senses import Meanings, hearing, settle, some_sounds
 from models.demo.stream import SYSTEM, Batch, Layout, Stream
+from omnitide_cli.bench.world.picture import COLOURS, SHAPES, one
+from omnitide_cli.bench.world.render import frame_of
 from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.split import TRAINING, VALIDATION
 from omnitide_cli.bench.world.stream import any_question, any_scenes
@@ -32,7 +35,8 @@ from omnitide_cli.bench.world.stream import any_question, any_scenes
 log = logging.getLogger("train")
 
 _SYSTEMS = (SYSTEM, SYSTEM, SYSTEM, SYSTEM, None, "You are a helpful assistant.", "Answer briefly.", "")
-_CHUNK = 12  # pictures a process draws anew each step of the first part, and as many sounds
+_CHUNK = 8  # sounds that a process draws anew each step of the first part
+_MEET = 8  # steps between two means of the processes' weights
 _OLD = 3  # chunks of before that it sees again in the step
 
 
@@ -40,7 +44,8 @@ def main() -> None:
     """Train, or go on where the last run stopped."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, checkpoints and the model")
-    parser.add_argument("--senses", type=int, default=8000, help="steps of the encoders alone")
+    parser.add_argument("--settle", type=int, default=4000, help="pictures and sounds that align the encoders")
+    parser.add_argument("--senses", type=int, default=2000, help="steps of the ears alone")
     parser.add_argument("--steps", type=int, default=20000, help="steps of the language model")
     parser.add_argument("--joint", type=int, default=1000, help="steps of both together")
     parser.add_argument("--units", type=int, default=40, help="the longest streams")
@@ -60,7 +65,7 @@ def main() -> None:
 
 
 def _work(rank: int, options: argparse.Namespace) -> None:
-    """One of several equal processes, which share gradients; one core each is faster than many threads."""
+    """One of several equal processes, which average their weights; one core each is faster than many threads."""
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO if rank == 0 else logging.WARNING)
     store = together.FileStore(str(options.out / "meeting"), options.workers)
     together.init_process_group("gloo", store=store, rank=rank, world_size=options.workers)
@@ -91,7 +96,7 @@ class Trainer:
         """All that is left of the three parts."""
         encoders: list[nn.Module] = [self.model.visual, self.model.audio_tower]
         if self.done["senses"] < self.options.senses:
-            self._open_senses(encoders)
+            self._open_senses()
         bank = Bank(self.model, TRAINING, [self.options.seed, self.rank, self.done["steps"]], self.options.bank)
         trial = Bank(self.model, VALIDATION, [self.options.seed, 7], self.options.bank // 10)
         for part, modules, rate in (
@@ -101,49 +106,69 @@ class Trainer:
             if self.done[part] < getattr(self.options, part):
                 self._study(part, modules, rate, bank, trial)
 
-    def _open_senses(self, encoders: list[nn.Module]) -> None:
-        """Train the encoders by themselves."""
-        readers = Readers(self.model, self.words)
-        self._prepare(encoders)
-        total, began = self.options.senses, time.monotonic()
-        old: deque[Lesson] = deque(maxlen=64)
-        seen = Counter[str]()
+    def _open_senses(self) -> None:
+        """Let the encoders' outputs resemble words: by regression, then, by descent, the ears for spoken words."""
+        meanings = Meanings(self.model, self.words)
+        if self.done["senses"] == 0:
+            settle(self.model, meanings, TRAINING, [self.options.seed, self.rank, 2], self.options.settle)
+            log.info("settled; %s", self._sharpness(meanings))
+        self._prepare([self.model.audio_tower])
+        total, began, rights = self.options.senses, time.monotonic(), 0.0
+        old: deque[tuple[Tensor, Tensor]] = deque(maxlen=128)
         while (step := self.done["senses"]) < total:
-            rng = np.random.default_rng([self.options.seed, step, self.rank, 2])
-            ease = max(0.0, 0.5 - 1.5 * step / total)
-            old.append(lesson([self.options.seed, step, self.rank, 3], TRAINING, _CHUNK, _CHUNK // 2, ease))
+            rng = np.random.default_rng([self.options.seed, step, self.rank, 4])
+            old.append(some_sounds([self.options.seed, step, self.rank, 3], TRAINING, _CHUNK))
             parts = [old[-1], *(old[int(rng.integers(len(old)))] for _ in range(_OLD))]
-            joined = Lesson(*(torch.cat([getattr(p, name) for p in parts]) for name in Lesson.__slots__))
-            loss, shares = readers.loss(self.model, joined)
+            mels, heard = (torch.cat(column) for column in zip(*parts, strict=True))
+            loss, share = hearing(self.model, meanings, mels, heard)
             self._descend(loss, "senses", self.options.rate)
-            seen.update(shares)
-            if self.done["senses"] % 100 == 0:
-                pace, began = 100 / (time.monotonic() - began), time.monotonic()
-                means = " ".join(f"{name} {seen[name] / 100:.3f}" for name in sorted(seen))
-                log.info("senses %d loss %.3f %.2f steps/s | %s", step + 1, loss.item(), pace, means)
-                seen.clear()
-            if self.done["senses"] % 1000 == 0 or self.done["senses"] == total:
-                with torch.no_grad():
-                    _, shares = readers.loss(self.model, lesson([self.options.seed, 4], VALIDATION, 400, 400))
-                log.info("held out: %s", " ".join(f"{name} {share:.3f}" for name, share in shares.items()))
+            rights += share
+            if self.done["senses"] % 50 == 0:
+                pace, began = 50 / (time.monotonic() - began), time.monotonic()
+                log.info("senses %d loss %.3f %.2f/s | heard %.3f", step + 1, loss.item(), pace, rights / 50)
+                rights = 0.0
+            if self.done["senses"] % 200 == 0 or self.done["senses"] == total:
                 self._write()
+        log.info("ears open; %s", self._sharpness(meanings))
+
+    def _sharpness(self, meanings: Meanings) -> str:
+        """Share of held-out sounds, and of held-out colours and shapes, that the nearest word names."""
+        mels, heard = some_sounds([self.options.seed, 5], VALIDATION, 256)
+        rng = np.random.default_rng([self.options.seed, 6])
+        figures = [one(str(rng.choice(list(COLOURS))), str(rng.choice(SHAPES))) for _ in range(256)]
+        images = torch.from_numpy(np.stack([frame_of(figure, rng, VALIDATION) for figure in figures]))
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            outputs = fast.picture_embeddings(self.model, images).float().mean(1)
+            share = hearing(self.model, meanings, mels, heard)[1]
+        marks = [f"heard {share:.3f}"]
+        for name, options in (("colour", list(COLOURS)), ("shape", list(SHAPES))):
+            rows = torch.stack([meanings.word(f" {option}") for option in options])
+            truth = torch.tensor([options.index(getattr(figure.figures[0], name)) for figure in figures])
+            marks.append(f"{name} {float(((outputs @ rows.T).argmax(-1) == truth).float().mean()):.3f}")
+        return " ".join(marks)
 
     def _study(self, part: str, modules: list[nn.Module], rate: float, bank: Bank, trial: Bank) -> None:
         """Train on streams with questions, and score on held-out ones now and then."""
         self._prepare(modules)
         live = part == "joint"
-        right, asked, began, losses = Counter[str](), Counter[str](), time.monotonic(), 0.0
+        right, asked, began, losses, hints = Counter[str](), Counter[str](), time.monotonic(), 0.0, 0.0
+        plan = self.options.out / f"{part}.plan"  # a number written there while it runs replaces the option
         while (step := self.done[part]) < getattr(self.options, part):
+            if step % _MEET == 0 and plan.exists():
+                setattr(self.options, part, int(plan.read_text()) // _MEET * _MEET)
             batch = self._batch(bank, step, live)
-            scores = self._scores(bank, batch, live)
+            scores, said = self._scores(bank, batch, live)
             loss = F.cross_entropy(scores, torch.from_numpy(batch.targets))
-            self._descend(loss, part, rate)
+            hint = F.cross_entropy(said[torch.from_numpy(batch.end_of)], torch.from_numpy(batch.content))
+            self._descend(loss + 0.3 * hint, part, rate)
             losses += loss.item()
+            hints += hint.item()
             tally(scores, batch, right, asked)
             if self.done[part] % 50 == 0:
                 pace, began = 50 / (time.monotonic() - began), time.monotonic()
-                log.info("%s %d loss %.3f %.2f steps/s | %s", part, step + 1, losses / 50, pace, _shares(right, asked))
-                right, asked, losses = Counter(), Counter(), 0.0
+                shares = _shares(right, asked)
+                log.info("%s %d loss %.3f %.3f %.2f/s | %s", part, step + 1, losses / 50, hints / 50, pace, shares)
+                right, asked, losses, hints = Counter(), Counter(), 0.0, 0.0
             if self.done[part] % 500 == 0 or self.done[part] == getattr(self.options, part):
                 if live:
                     trial.encode()
@@ -162,22 +187,22 @@ class Trainer:
         self.state = None
 
     def _descend(self, loss: Tensor, part: str, rate: float) -> None:
-        """A step of all processes along their mean gradient; rate up for 100 steps, down for the last third."""
+        """A step of this process, and now and then the mean of all: so none waits for a core that others use."""
         assert self.optimizer is not None
         step, total = self.done[part], getattr(self.options, part)
         weights = self.optimizer.param_groups[0]["params"]
         self.optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 100, 0.02 + 3 * (1 - step / total))
         loss.backward()
-        gradients = [weight.grad for weight in weights if weight.grad is not None]
-        flat = torch.cat([gradient.flatten() for gradient in gradients])
-        together.all_reduce(flat)
-        flat /= self.options.workers
-        for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-            gradient.copy_(piece.view_as(gradient))
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.done[part] += 1
+        if self.done[part] % _MEET == 0 or self.done[part] == total:
+            with torch.no_grad():
+                flat = torch.cat([weight.flatten() for weight in weights])
+                together.all_reduce(flat)
+                for weight, piece in zip(weights, flat.split([w.numel() for w in weights]), strict=True):
+                    weight.copy_(piece.view_as(weight) / self.options.workers)
 
     def _batch(self, bank: Bank, step: int, live: bool) -> Batch:
         """This process's part of the step: streams as long as everyone else's, other ones."""
@@ -188,13 +213,14 @@ class Trainer:
         rng = np.random.default_rng([*seed, self.rank])
         return random_batch(self.layout, bank, rng, units, self.options.tokens // self.options.workers)
 
-    def _scores(self, bank: Bank, batch: Batch, live: bool) -> Tensor:
-        """Scores of every answer token: [answer tokens, vocabulary]."""
+    def _scores(self, bank: Bank, batch: Batch, live: bool) -> tuple[Tensor, Tensor]:
+        """Scores of every answer token, and of the words for every unit, halfway: [.., vocabulary]."""
         embeddings = bank.embeddings(batch, live)
         with torch.autocast("cpu", torch.bfloat16):
             positions, wanted = torch.from_numpy(batch.positions), torch.from_numpy(batch.wanted)
-            states = fast.hidden_states(self.model, embeddings, positions, wanted).flatten(0, 1)
-            return fast.logits(self.model, states[torch.from_numpy(batch.asked)])
+            states, ends = fast.hidden_states(self.model, embeddings, positions, wanted, torch.from_numpy(batch.ends))
+            answers = fast.logits(self.model, states.flatten(0, 1)[torch.from_numpy(batch.asked)])
+            return answers, fast.logits(self.model, ends.flatten(0, 1))
 
     def _examine(self, trial: Bank) -> str:
         """Shares of right answers by kind, in held-out streams of 4 and of 32 units."""
@@ -204,7 +230,7 @@ class Trainer:
                 right, asked = Counter[str](), Counter[str]()
                 for index in range(count):
                     batch = random_batch(self.layout, trial, np.random.default_rng([9, units, index]), units, 4000)
-                    tally(self._scores(trial, batch, False), batch, right, asked)
+                    tally(self._scores(trial, batch, False)[0], batch, right, asked)
                 parts.append(f"[{units} units] {_shares(right, asked)}")
         return " ".join(parts)
 
@@ -219,16 +245,16 @@ class Trainer:
 
 def random_batch(layout: Layout, bank: Bank, rng: np.random.Generator, units: int, tokens: int) -> Batch:
     """Streams of so many units each, about `tokens` tokens in all."""
-    rows = max(1, tokens // (units * 75 + 20))
-    return layout.pad([random_stream(layout, bank, rng, units) for _ in range(rows)])
+    asking = float(rng.choice([0.3, 1.0, 2.0]))
+    rows = max(1, int(tokens / (units * (45 + 29 * asking) + 29)))
+    return layout.pad([random_stream(layout, bank, rng, units, asking) for _ in range(rows)])
 
 
-def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: int) -> Stream:
-    """Seconds with questions here and there and always after the last."""
+def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: int, asking: float) -> Stream:
+    """Seconds with about `asking` questions after each and always one after the last."""
     stream = Stream()
     layout.system(stream, _SYSTEMS[int(rng.integers(len(_SYSTEMS)))])
     scenes = any_scenes(rng, units, bank.draw)
-    asking = float(rng.choice([0.3, 1.0, 2.0]))
     for last, scene in enumerate(scenes):
         bank.media(layout, stream, scene, rng)
         for _ in range(max(int(rng.poisson(asking)), last == units - 1)):
