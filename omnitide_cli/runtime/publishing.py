@@ -123,6 +123,9 @@ class Publisher:
 
 def _name(source: str) -> str:
     """What a session is called: the source's name, as far as it can stand in a file name, and the process."""
+    _, is_url, rest = source.partition("://")
+    if is_url:
+        source = rest.partition("?")[0].rpartition("@")[2]  # names are shown: without passwords and keys
     stem = Path(source.rstrip("/")).stem if source != "-" else "stdin"
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:NAME_LENGTH].strip("-.")
     return f"{plain or 'session'}-{os.getpid()}"
