@@ -39,7 +39,8 @@ def history_lines(snapshot: SessionSnapshot, width: int, charset: Charset, heigh
 
     moments = snapshot.moments
     if not moments:
-        return [Text("no unit has been taken in yet")]
+        saved = snapshot.kind == "saved"
+        return [Text("a file doesn't tell how it came about" if saved else "no unit has been taken in yet")]
     about = snapshot.about
     marks = (about.high_watermark, about.low_watermark) if about.policy != "full" else ()
     top = max(1, *(max(moment.page_span, moment.useful_cells) for moment in moments), *marks)

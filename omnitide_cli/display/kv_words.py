@@ -21,19 +21,20 @@ RULES = {
 
 def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:
     """Which session this is and how it fares."""
-    state, unit = snapshot.state, snapshot.unit
+    state = snapshot.state
     name = printable(one_line(state.session))
-    if snapshot.about.source == "simulated" and not snapshot.pid:
+    if snapshot.kind == "simulated":
         return f"{name}: units of one size, without a model"
     age = ago((time.time() if now is None else now) - snapshot.written)
-    if state.running:
+    if snapshot.kind == "saved":
+        life = f"saved {age}"
+    elif state.running:
         life = f"running, process {snapshot.pid}, seen {age}"
     elif snapshot.ended:
         life = f"ended {age}"
     else:
         life = f"ended without taking leave (killed?), last seen {age}"
-    place = f"at {clock(unit.end)} of the media" if unit else "before its first unit"
-    return f"{name}: {life}, {place}"
+    return f"{name}: {life}, at {clock(max(snapshot.clock, 0.0))} of the media"
 
 
 def subject(snapshot: SessionSnapshot) -> str:
@@ -58,6 +59,8 @@ def retention_words(snapshot: SessionSnapshot, *, brief: bool = False) -> str:
     """What was forgotten last, and by which rule (unless `brief`)."""
     about, done = snapshot.about, snapshot.retention
     rule = RULES.get(about.policy, f"the policy is {printable(about.policy)}")
+    if done is None and snapshot.kind == "saved":
+        return f"A file doesn't tell. {rule[0].upper()}{rule[1:]}."
     if done is None:
         if about.policy == "full":
             return f"Nothing is forgotten: {rule}."
@@ -81,6 +84,8 @@ def _retention(done: Retention, high: int, low: int) -> str:
 def migration_words(snapshot: SessionSnapshot) -> str:
     """What was moved last, and what that won."""
     about, done = snapshot.about, snapshot.migration
+    if done is None and snapshot.kind == "saved":
+        return f"A file doesn't tell; the layout is {printable(about.layout)}."
     if done is None:
         return "Nothing was moved yet: nothing has been deleted that could have left holes."
     reason = printable(one_line(done.reason))

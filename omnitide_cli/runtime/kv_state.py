@@ -82,6 +82,10 @@ class SessionSnapshot:
 
     state: KvState
     about: SessionStarted
+    kind: str = "session"
+    """"session", "saved" or "simulated"."""
+    clock: float = 0.0
+    """Media seconds it has come to."""
     unit: UnitIngested | None = None
     """The newest media unit."""
     retention: Retention | None = None
@@ -103,6 +107,8 @@ class SessionSnapshot:
         about = self.about
         return {
             **self.state.to_json(),
+            "kind": self.kind,
+            "clock": self.clock,
             "model": about.model,
             "source": about.source,
             "policy": about.policy,

@@ -49,7 +49,7 @@ class Publisher:
             return
         match event:
             case UnitIngested():
-                self._snapshot = replace(known, unit=event)
+                self._snapshot = replace(known, unit=event, clock=event.end)
                 spans = (event.history_tokens, event.page_span, event.physical_span)
                 self._timeline.add(Moment(event.end, *spans))
             case Retention():

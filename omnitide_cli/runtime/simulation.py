@@ -117,6 +117,8 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     last = SessionSnapshot(
         state,
         _about(options, state),
+        kind="simulated",
+        clock=float(stream.units),
         retention=record.last and retention(*record.last),
         migration=record.last and migration(*record.last),
         retentions=len(record.page_spans),
