@@ -62,7 +62,8 @@ def _global(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         return
-    context.default_map = settings.default_map(context)
+    if context.invoked_subcommand != "doctor":  # who tells what is wrong with them
+        context.default_map = settings.default_map(context)
 
 
 def main() -> NoReturn:

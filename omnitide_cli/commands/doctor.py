@@ -20,12 +20,15 @@ Exit code 1 says that omnitide watch can't run here; what is only missing (a cam
 """
 
 
-def doctor(json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+def doctor(
+    context: typer.Context,
+    json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
     """Look at versions, libraries, devices, codecs, folders, terminal; say what is missing and how to get it."""
     from omnitide_cli.commands.checks import libraries, machine
     from omnitide_cli.display.findings import is_well, show
 
-    found = [*libraries.findings(), *machine.findings()]
+    found = [*libraries.findings(), *machine.findings(context)]
     order = list(dict.fromkeys(each.group for each in found))
     found.sort(key=lambda each: order.index(each.group))
     well = is_well(found)

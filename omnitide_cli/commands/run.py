@@ -43,6 +43,9 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _report(error, f"{where}{error.strerror or error}", "", 1, state)
+    except ImportError as error:
+        hint = "see omnitide doctor, or run: pip install --force-reinstall omnitide"
+        code = _report(error, f"a library can't be loaded: {error}", hint, 1, state)
     except Exception as error:  # a bug of ours: still one line, and a way to report it
         message = f"internal error: {type(error).__name__}: {error}"
         code = _report(error, message, "please report it with the output of --debug", 1, state)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,7 +65,25 @@ def test_a_broken_library_is_a_finding(tmp_path: Path, broken: str, how: str, na
     assert (exit_code, found[name]["state"]) == (code, state)
     assert found[name]["remedy"]
     assert ("signal 6" in found[name]["found"]) == (how == "crash")
-    assert found["shipped model"]["state"] == "ok"
+    assert found["terminal"]
+
+
+def test_other_commands_name_the_library_and_the_doctor(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BREAKER)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "BROKEN": "av"}
+    command = [sys.executable, "-m", "omnitide_cli", "watch", "clip.mp4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "a library can't be loaded: broken on purpose. See omnitide doctor" in done.stderr
+
+
+def test_damaged_settings_are_a_finding(omnitide: Omnitide) -> None:
+    Path("omnitide.toml").write_text("colour = 1")
+    result = omnitide("doctor", "--json")
+    assert result.code == 1
+    found = {each["name"]: each for each in json.loads(result.out)["findings"]}
+    assert found["settings"]["state"] == "broken"
+    assert "unknown key 'colour'" in found["settings"]["found"]
 
 
 def test_what_is_well_is_said_so(omnitide: Omnitide) -> None:
@@ -148,8 +167,10 @@ def test_a_check_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> Non
         raise RuntimeError("odd machine")
 
     monkeypatch.setattr(machine, "_memory", odd)
-    found = {each.name: each for each in machine.findings()}
-    assert found["odd"].found == "can't be looked at: RuntimeError: odd machine"
+    context: Any = SimpleNamespace()  # so that the settings can't be looked at, either
+    found = {each.name: each for each in machine.findings(context)}
+    assert "AttributeError" in found["settings"].found
+    assert found["memory"].found == "can't be looked at: RuntimeError: odd machine"
 
 
 def test_only_what_is_needed_decides() -> None:

@@ -8,6 +8,9 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from omnitide_cli.display.findings import Finding
 from omnitide_cli.display.words import size
@@ -17,17 +20,37 @@ LEAST_MEMORY = 500_000_000
 LEAST_DISK = 1_000_000_000
 
 
-def findings() -> list[Finding]:
+def findings(context: typer.Context) -> list[Finding]:
     """Each check alone: one that fails says so."""
-    checks: list[Callable[[], list[Finding]]] = [_cameras, _model, _memory, _folders, _terminal]
+    checks: dict[str, Callable[[], list[Finding]]] = {
+        "cameras": _cameras,
+        "shipped model": _model,
+        "memory": _memory,
+        "settings": lambda: _settings(context),
+        "folders": _folders,
+        "terminal": _terminal,
+    }
     found: list[Finding] = []
-    for check in checks:
+    for name, check in checks.items():
         try:
             found += check()
         except Exception as error:  # a machine that is odd in a way we don't know
-            name = check.__name__.lstrip("_")
             found.append(Finding(MACHINE, name, "warning", f"can't be looked at: {type(error).__name__}: {error}"))
     return found
+
+
+def _settings(context: typer.Context) -> list[Finding]:
+    """Whether the files of defaults can be read: no other command runs before they can."""
+    from omnitide_cli.commands import settings
+    from omnitide_cli.errors import UsageError
+
+    try:
+        root: Any = context.find_root()
+        settings.default_map(root)
+    except UsageError as error:
+        return [Finding(MACHINE, "settings", "broken", error.message, error.hint, needed=True)]
+    files = ", ".join(str(path.absolute()) for path in settings.settings_files())
+    return [Finding(MACHINE, "settings", "ok", files or f"none; {settings.config_dir() / settings.FILE_NAME} would be")]
 
 
 def _cameras() -> list[Finding]:
@@ -86,7 +109,6 @@ def _folders() -> list[Finding]:
     from omnitide_cli.catalog import folders
 
     kinds = {
-        "settings": folders.config_dir(),
         "cache": folders.cache_dir(),
         "downloads": folders.hub_dir() or _hub_cache(),
         "sessions": folders.runtime_dir(),
