@@ -251,6 +251,7 @@ void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & 
 }
 
 void Session::take_back(const std::vector<Cell> & cells, Position from) {
+    history_.give_back(cells);
     if (cache_) {
         cache_->place_next({});
         cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
