@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def test_every_session_leaves_its_last_snapshot(omnitide: Omnitide, watched: str
 def test_it_is_marked_as_ended_and_explained(omnitide: Omnitide, watched: str) -> None:
     result = omnitide("inspect-kv", watched)
     assert result.code == 0
-    assert f"{watched}: ended just now, at 0:03" in result.out
+    assert re.match(rf"{watched}: ended .*, at 0:03", result.out)
     assert "never deleted" in result.out
     assert "What was forgotten last" in result.out
     assert "\x1b" not in result.out
@@ -40,7 +41,7 @@ def test_it_is_marked_as_ended_and_explained(omnitide: Omnitide, watched: str) -
 
 @pytest.mark.usefixtures("watched")
 def test_watching_one_that_has_ended_ends_at_once(omnitide: Omnitide) -> None:
-    assert omnitide("inspect-kv", "--watch").out.count("ended just now") == 1
+    assert omnitide("inspect-kv", "--watch").out.count(": ended ") == 1
     assert json.loads(omnitide("inspect-kv", "--watch", "--json").out)["ended"]
 
 
