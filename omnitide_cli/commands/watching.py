@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -57,17 +57,21 @@ def _on_screen(snapshot: SessionSnapshot, *, history: bool) -> SessionSnapshot:
 
 def _changes(snapshot: SessionSnapshot, *, ages: bool = False) -> Iterator[SessionSnapshot]:
     """The session as often as it has changed (with `ages`, as often as its age has) until it runs no more."""
-    from omnitide_cli.runtime.published import read_session
+    from omnitide_cli.runtime.published import is_locked, read_session
 
     path = runtime_dir() / f"{snapshot.state.session}.json"
     yield snapshot
     while snapshot.state.running:
         time.sleep(REFRESH_S)
-        with suppress(SessionFileError):  # pruned, or replaced by another version: what is known stays
+        try:
             fresh = read_session(path)
-            if ages or fresh != snapshot:
-                yield fresh
-            snapshot = fresh
+        except SessionFileError:  # somebody has removed it: what is known stays as long as the session lives
+            if not is_locked(path.with_suffix(".lock")):
+                return
+            continue
+        if ages or fresh != snapshot:
+            yield fresh
+        snapshot = fresh
 
 
 @contextmanager

@@ -6,10 +6,15 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from omnitide_cli.commands import watching
+from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.simulation import Stream, simulate
 
 Omnitide = Callable[..., Any]
 
@@ -43,6 +48,15 @@ def test_it_is_marked_as_ended_and_explained(omnitide: Omnitide, watched: str) -
 def test_watching_one_that_has_ended_ends_at_once(omnitide: Omnitide) -> None:
     assert omnitide("inspect-kv", "--watch").out.count(": ended ") == 1
     assert json.loads(omnitide("inspect-kv", "--watch", "--json").out)["ended"]
+
+
+def test_watching_ends_with_the_session_even_if_its_file_is_gone(
+    omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = simulate(EngineOptions(), Stream(3, 16, 25)).last
+    running = replace(last, state=replace(last.state, running=True))
+    monkeypatch.setattr(watching, "REFRESH_S", 0.0)
+    assert list(watching._changes(running)) == [running]
 
 
 @pytest.mark.usefixtures("watched")
