@@ -33,11 +33,18 @@ class History(HistoryView):
         sinks: int | None = None,
         min_pages: int | None = None,
         span_align: int | None = None,
+        position_limit: int | None = None,
     ) -> None:
         """Raises UsageError for settings that can't be; None leaves the native default."""
         params = session_params(options, page_size=page_size, subblock_size=subblock_size)
         params.threads = options.threads or params.threads
-        for name, value in (("sinks", sinks), ("min_pages", min_pages), ("span_align", span_align)):
+        chosen = {
+            "sinks": sinks,
+            "min_pages": min_pages,
+            "span_align": span_align,
+            "position_limit": position_limit,
+        }
+        for name, value in chosen.items():
             if value is not None:
                 setattr(params, name, value)
         out = ffi.new("ot_history **")

@@ -43,6 +43,7 @@ class NaiveHistory:
     n_cells: int
     geometry: Geometry
     min_pages: int
+    window: int = 0  # positions that the model was trained for; 0: no limit
     units: list[Unit] = field(default_factory=list)
     cell: dict[Token, int] = field(default_factory=dict)
     position: dict[Token, Position] = field(default_factory=dict)
@@ -134,7 +135,7 @@ class NaiveHistory:
             unit.partial = unit.partial or len(kept[unit.id]) < len(unit.tokens)
             unit.tokens = kept[unit.id]
         self.units = [unit for unit in self.units if unit.tokens]
-        shifts = self._close_gaps() if self.compact else {}
+        shifts = self._close_gaps() if self.compact or self._window_ends() else {}
         layout = self.layout()
         moves = naive_layout.plan(planner, layout, self.geometry, self.min_pages)
         self.cell = {token: moves.get(cell, cell) for token, cell in self.cell.items()}
@@ -150,6 +151,10 @@ class NaiveHistory:
             layout=layout,
             dropped=units - len(self.units),
         )
+
+    def _window_ends(self) -> bool:
+        """Sparse positions close up when what the cache still takes might run over the window, or half of it."""
+        return self.window > 0 and self.next_position > self.window - min(self.n_cells, self.window // 2)
 
     def _close_gaps(self) -> dict[int, int]:
         old = self.position

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from naive_history import NaiveHistory, Round
@@ -70,6 +71,7 @@ class Histories(RuleBasedStateMachine):
         n_cells=st.sampled_from([250, 320, 400]),
         kernel=st.sampled_from(sorted(KERNEL_FLAGS)),
         system=st.integers(0, 20),
+        window=st.sampled_from([0, 0, 500, 2000]),
     )
     def create(
         self,
@@ -90,6 +92,7 @@ class Histories(RuleBasedStateMachine):
         n_cells: int,
         kernel: str,
         system: int,
+        window: int,
     ) -> None:
         cache_type, flash_attn = KERNEL_FLAGS[kernel]
         options = EngineOptions(
@@ -114,9 +117,10 @@ class Histories(RuleBasedStateMachine):
             span_align=geometry.align,
             sinks=sinks,
             min_pages=min_pages,
+            position_limit=window,
         )
         rules = Rules(policy, low + gap, low, recent_units, image_sinks, audio_sinks, text_budget, sinks)
-        self.naive = NaiveHistory(rules, planner, positions == "compact", mrope, n_cells, geometry, min_pages)
+        self.naive = NaiveHistory(rules, planner, positions == "compact", mrope, n_cells, geometry, min_pages, window)
         defaults = lib.ot_session_default_params()
         self.costs = Costs(kernel, defaults.threads, **{name: getattr(defaults.cost, name) for name in COST_NAMES})
         if system:
@@ -181,6 +185,8 @@ class Histories(RuleBasedStateMachine):
         naive = self.naive
         system = [(token, naive.cell[token], naive.position[token]) for token in self.system_tokens()]
         full = [list(unit.tokens) for unit in naive.units if not unit.partial]
+        newest = [token for unit in naive.units for token in unit.tokens][-1:]
+        window = self.recent_window()
         order = naive.tokens()
 
         reported = self.native.maintain(limit)
@@ -200,11 +206,22 @@ class Histories(RuleBasedStateMachine):
         # What is whole was whole; what is kept keeps its order.
         assert all(list(unit.tokens) in full for unit in naive.units if not unit.partial)
         kept = set(naive.tokens())
+        assert kept.issuperset(newest)  # something is left to go on from
+        # A unit is never cut by the window's edge: a recent one stays as it was, or goes whole.
+        assert all(kept.issuperset(tokens) or kept.isdisjoint(tokens) for tokens in window)
         assert [token for token in order if token in kept] == naive.tokens()
         # Planning again at once deletes nothing, unless the history is still above the high watermark.
         high = min(naive.rules.high, limit or naive.rules.high)
         if len(kept) <= high:
             assert not self.native.maintain(limit).retained
+
+    def recent_window(self) -> list[list[Token]]:
+        """Tokens of the units that OmniPick's step 2 keeps whole, as far as the settings alone tell."""
+        if self.naive.rules.policy != "omnipick":
+            return []
+        units = self.naive.units
+        media = [i for i, unit in enumerate(units) if unit.kind == "media"] or [len(units) - 1]
+        return [list(unit.tokens) for unit in units[media[-max(1, self.naive.rules.recent_units) :][0] :]]
 
     def system_tokens(self) -> list[Token]:
         first = self.naive.units[:1]
@@ -287,6 +304,8 @@ class Histories(RuleBasedStateMachine):
         assert tokens[:, 1:].max(initial=-1) < self.native.snapshot().next_position
         places = set(map(tuple, tokens[:, 1:].tolist()))
         assert len(places) == len(cells)
+        if self.naive.window and not self.naive.compact:
+            assert self.naive.next_position <= self.naive.window + self.naive.n_cells
         if self.naive.compact and not self.naive.mrope:
             assert times == list(range(len(times)))
 
@@ -306,3 +325,29 @@ def check_moves(layout: str, moves: Moves, planner: str) -> None:
 
 
 TestHistories = Histories.TestCase
+
+
+@given(
+    policy=st.sampled_from(sorted(POLICIES)),
+    planner=st.sampled_from(sorted(LAYOUTS)),
+    stream=st.lists(media, min_size=5, max_size=30),
+)
+def test_the_same_history_makes_the_same_plan(policy: str, planner: str, stream: list[list[Part]]) -> None:
+    def feed() -> list[list[Any]]:
+        options = EngineOptions(policy=policy, layout=planner, high_watermark=120, low_watermark=70)
+        rounds = []
+        with History(options, 3000, page_size=8, subblock_size=4, span_align=16, min_pages=1) as history:
+            for parts in stream:
+                history.append("media", parts)
+                done = history.maintain()
+                reported = (
+                    done.retained,
+                    done.planner,
+                    text(done.reason),
+                    read_stats(done.before),
+                    read_stats(done.after),
+                )
+                rounds.append([*reported, history.tokens().tolist(), history.relocated().tolist()])
+        return rounds
+
+    assert feed() == feed()
