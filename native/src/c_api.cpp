@@ -68,7 +68,7 @@ ot_session_params ot_session_default_params(void) {
     p.audio_sinks = defaults.pick.audio_sinks;
     p.text_budget = defaults.pick.text_budget;
     p.sinks = defaults.pick.sinks;
-    p.planner = OT_PLANNER_EAGER;
+    p.planner = OT_PLANNER_AUTO;
     p.min_pages = defaults.page.min_pages;
     p.positions = OT_POSITIONS_COMPACT;
     p.page_size = defaults.geometry.page_size;
@@ -143,6 +143,23 @@ int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out) {
 }
 
 void ot_unit_abandon(ot_session * s) { s->session.abandon(); }
+
+// --- for benchmarks --------------------------------------------------------------------------------------------------
+
+int ot_cache_fill(ot_session * s, uint32_t seed) {
+    return guarded([&] { s->session.fill_cache(seed); });
+}
+
+int ot_unit_pretend(ot_session * s, const uint32_t * cells, size_t n) {
+    return guarded([&] { s->session.pretend(cells ? std::vector<Cell>(cells, cells + n) : std::vector<Cell>{}); });
+}
+
+int ot_unit_rehearse(ot_session * s, double * ms) {
+    return guarded([&] {
+        const double took = s->session.rehearse();
+        if (ms) *ms = took;
+    });
+}
 
 // --- answers ---------------------------------------------------------------------------------------------------------
 
@@ -238,17 +255,12 @@ int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, s
     });
 }
 
-int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, ot_part * parts, size_t cap_parts, size_t * n_parts,
-                    int32_t * tokens, float * rows, size_t cap_tokens, size_t * n_tokens) {
+int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, float * rows, size_t cap_rows, uint32_t * n_rows,
+                    uint32_t * raster_width) {
     return guarded([&] {
-        Draft unit;
-        unit.add_image(s->session.encoder().image(rgb, width, height));
-        *n_parts = unit.spans.size();
-        *n_tokens = unit.size();
-        if (cap_parts < *n_parts || cap_tokens < *n_tokens) throw Failure{OT_ERR_ARGUMENT, "a buffer is too small"};
-        for (const Span & span : unit.spans) *parts++ = {static_cast<int32_t>(span.role), span.length, span.width};
-        std::copy(unit.tokens.begin(), unit.tokens.end(), tokens);
-        std::copy(unit.rows.begin(), unit.rows.end(), rows);
+        const Embedding image = s->session.encoder().image(rgb, width, height);
+        copy_rows(image, s->session.n_embd(), rows, cap_rows, n_rows);
+        if (raster_width) *raster_width = image.width;
     });
 }
 

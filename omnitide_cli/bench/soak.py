@@ -43,13 +43,15 @@ def soak(
     files: ModelFiles,
     prompt: PromptLayout,
     options: EngineOptions,
-    clip: list[MediaUnit],
+    fit: FrameFit,
+    source: str,
     units: int,
     progress: Callable[[int], None],
 ) -> SoakRow:
     """Feed `units` units of a clip, again and again; at least as many as FIRST reaches."""
+    clip = decoded(source, fit)
     with Engine.open(files, prompt, options) as engine:
-        engine.start("soak")
+        engine.start(source)
         unit_ms: list[float] = []
         python_ms: list[float] = []
         busy_ms = upkeep_ms = 0.0
@@ -85,9 +87,9 @@ def soak(
         )
 
 
-def decoded(source: str, fit: FrameFit, *, audio: bool) -> list[MediaUnit]:
+def decoded(source: str, fit: FrameFit) -> list[MediaUnit]:
     """All units of a short clip."""
-    with open_source(source, fit=fit, audio=audio) as media:
+    with open_source(source, fit=fit) as media:
         return list(media)
 
 

@@ -25,6 +25,11 @@ def runtime_dir() -> Path:
     return _folder("runtime")
 
 
+def costs_file() -> Path:
+    """What `omnitide bench calibrate` found out about this machine."""
+    return cache_dir() / "costs.json"
+
+
 def hub_dir() -> Path | None:
     """Downloaded weights; None is Hugging Face's own folder, so that what other tools have fetched is found."""
     return cache_dir() / "hub" if os.environ.get("OMNITIDE_HOME") else None

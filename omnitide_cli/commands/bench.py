@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.errors import UsageError
 
+if TYPE_CHECKING:
+    from omnitide_cli.runtime.options import EngineOptions
+
 LEAST_UNITS = 300
+
+Shape = Annotated[
+    str | None,
+    typer.Option("--shape", help="Random weights of a real model's shape instead of a model.", metavar="NAME"),
+]
+Layers = Annotated[int | None, typer.Option("--layers", help="So many layers of the shape.", min=1, metavar="N")]
+Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each, interleaved.", min=1, metavar="N")]
 
 app = typer.Typer(help="Measure speed and steadiness on this machine.", no_args_is_help=True)
 
@@ -34,7 +45,6 @@ def soak(
     json_lines: Json = False,
 ) -> None:
     """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep."""
-    from omnitide_cli.bench.soak import decoded
     from omnitide_cli.bench.soak import soak as run
     from omnitide_cli.catalog.files import fetch_files, find_manifest
     from omnitide_cli.commands.setup import engine_options, frame_fit
@@ -55,8 +65,8 @@ def soak(
     chosen = engine_options(manifest, flags)
     status = StatusLine(sys.stderr)
     files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
-    clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
-    row = run(files, manifest.prompt, chosen, clip, units, lambda done: status.show(f"unit {done} of {units}"))
+    fit = frame_fit(manifest, None)
+    row = run(files, manifest.prompt, chosen, fit, source, units, lambda done: status.show(f"unit {done} of {units}"))
     status.clear()
     _show(row, json_lines)
 
@@ -70,6 +80,131 @@ def startup(
     from omnitide_cli.bench.startup import startup as run
 
     _show(run(repeat), json_lines)
+
+
+@app.command()
+def calibrate(
+    model: options.Model = None,
+    shape: Shape = None,
+    layers: Layers = None,
+    repeat: Repeat = 5,
+    threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    save: Annotated[bool, typer.Option("--save/--no-save", help="Keep the costs for later sessions.")] = True,
+    json_lines: Json = False,
+) -> None:
+    """Measure what attention and moving cost here, for --layout auto, and how well that foretells other layouts."""
+    from omnitide_cli.bench.calibrate import calibrate as run
+    from omnitide_cli.bench.stage import Stage
+    from omnitide_cli.catalog.folders import costs_file
+    from omnitide_cli.display.status import StatusLine
+    from omnitide_cli.runtime.costs import save_costs
+
+    file, unit_tokens = _language_model(model, shape, layers)
+    status = StatusLine(sys.stderr)
+    with Stage(file, _machine_options(threads, cache_type, flash_attn)) as stage:
+        found = run(stage, unit_tokens, repeat, lambda done, of: status.show(f"layout {done} of {of}"))
+        status.clear()
+        if save:
+            save_costs(costs_file(), stage.model.cost_key(stage.options), found.costs)
+    _show_all([{"type": "costs", **asdict(found.costs)}], json_lines)
+    _show_all([asdict(prediction) for prediction in found.predictions], json_lines)
+
+
+@app.command()
+def layout(
+    model: options.Model = None,
+    shape: Shape = None,
+    layers: Layers = None,
+    layouts: Annotated[
+        list[str] | None,
+        typer.Option("--layout", help="Besides native and eager; repeatable.", metavar="LAYOUT", show_default="all"),
+    ] = None,
+    image: Annotated[int | None, typer.Option("--image", help="Image tokens a unit.", min=0, metavar="N")] = None,
+    audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit.", min=0, metavar="N")] = 25,
+    cycles: Annotated[int, typer.Option("--cycles", help="Retentions to measure.", min=1, metavar="N")] = 4,
+    repeat: Repeat = 3,
+    high_watermark: options.HighWatermark = None,
+    low_watermark: options.LowWatermark = None,
+    threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    json_lines: Json = False,
+) -> None:
+    """Compare layouts under identical retention: attention, migration, and the share of eager's gain that is left."""
+    from dataclasses import replace
+
+    from omnitide_cli.bench.layout import compare_layouts
+    from omnitide_cli.bench.stage import Stage
+    from omnitide_cli.display.status import StatusLine
+    from omnitide_cli.runtime.options import check_watermarks
+    from omnitide_cli.runtime.simulation import Stream
+
+    names = layouts or ["class-packing", "ordered-suffix", "auto"]
+    if unknown := set(names) - set(options.LAYOUTS):
+        raise UsageError(
+            f"--layout {unknown.pop()}: there is no such layout", f"choose of {', '.join(options.LAYOUTS)}"
+        )
+    file, unit_tokens = _language_model(model, shape, layers)
+    marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
+    chosen = _machine_options(threads, cache_type, flash_attn)
+    chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
+    check_watermarks(chosen)
+    stream = Stream(0, max(unit_tokens - 29, 0) if image is None else image, audio)
+    status = StatusLine(sys.stderr)
+    with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
+        rows = compare_layouts(
+            stage, stream, names, cycles, repeat, lambda done, of: status.show(f"run {done} of {of}")
+        )
+    status.clear()
+    _show_all([asdict(row) for row in rows], json_lines)
+
+
+def _language_model(model: str | None, shape: str | None, layers: int | None) -> tuple[Path, int]:
+    """The file to measure and the tokens of one unit."""
+    from omnitide_cli.bench.shapes import find_shape, shape_file
+    from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.catalog.folders import cache_dir
+
+    def say(message: str) -> None:
+        print(message, file=sys.stderr)
+
+    if shape and model:
+        raise UsageError("--shape and --model can't both be measured", "leave one out")
+    if shape:
+        return shape_file(shape, layers, cache_dir() / "shapes", say), find_shape(shape).unit_tokens
+    manifest = find_manifest(model)
+    return fetch_files(manifest, None, say).model, manifest.unit_tokens(1.0)
+
+
+def _machine_options(threads: int | None, cache_type: str | None, flash_attn: str | None) -> EngineOptions:
+    from omnitide_cli.catalog.folders import costs_file
+    from omnitide_cli.runtime.options import EngineOptions
+
+    chosen = {"threads": threads, "cache_type": cache_type, "flash_attn": flash_attn}
+    return EngineOptions(**{k: v for k, v in chosen.items() if v is not None}, costs_file=costs_file())  # type: ignore[arg-type]
+
+
+def _show_all(rows: list[dict[str, Any]], json_lines: bool) -> None:
+    """One object a line, or one table."""
+    if json_lines:
+        for row in rows:
+            print(json.dumps(row))
+        return
+    names = [name for name in rows[0] if name != "type"]
+    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
+    for line in lines:
+        cells = (
+            text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(line, widths, strict=True))
+        )
+        print("  ".join(cells).rstrip())
+    print()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _show(row: Any, json_lines: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm"]
-Layout = Literal["eager", "class-packing", "ordered-suffix", "auto", "native"]
+Layout = Literal["auto", "class-packing", "ordered-suffix", "native", "eager"]
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]
 FlashAttention = Literal["auto", "on", "off"]
@@ -96,7 +96,7 @@ PolicyOption = Annotated[
     Policy | None, option("--policy", HISTORY, "Which tokens stay when there are too many.", show_default="omnipick")
 ]
 LayoutOption = Annotated[
-    Layout | None, option("--layout", HISTORY, "Where they lie in the cache.", show_default="eager")
+    Layout | None, option("--layout", HISTORY, "Where they lie in the cache.", show_default="auto")
 ]
 PositionsOption = Annotated[
     Positions | None,

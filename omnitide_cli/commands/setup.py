@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from omnitide_cli.catalog.folders import costs_file
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.media import FrameFit, SourceWarning
+from omnitide_cli.media import FrameFit
 from omnitide_cli.runtime.options import EngineOptions, check_watermarks
 
 
 def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
     """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
-    layers = asdict(manifest.defaults), wanted
+    layers = asdict(manifest.defaults), {**wanted, "costs_file": costs_file()}
     chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
     check_watermarks(chosen)
     return chosen
@@ -23,11 +24,4 @@ def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
     frames = manifest.frames.capped(image_tokens)
     if frames.mode == "square":
         return FrameFit.square(frames.size)
-    if frames.mode == "slices":
-        return FrameFit.slices(frames.size, max_slices=frames.slices)
     return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
-
-
-def sound_left_out(manifest: Manifest) -> SourceWarning:
-    """What is told when a source has sound and the model has no encoder for it."""
-    return SourceWarning("no-sound", f"{manifest.title} takes no sound: it is left out", "--no-audio does so quietly")

@@ -379,6 +379,7 @@ def _attach(model: Model, options: EngineOptions) -> Session:
             stock_memory=stock_memory,
             page_size=PAGE_SIZE,
             subblock_size=SUBBLOCK_SIZE,
+            costs=model.costs(options),
         )
 
     try:

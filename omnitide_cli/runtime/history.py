@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, Part, session_params
+from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, session_params
+
+
+class Part(NamedTuple):
+    """A span to add: `length` tokens of one role; an image `width` tokens wide is a raster."""
+
+    role: str
+    length: int
+    width: int = 0
 
 
 class History(HistoryView):

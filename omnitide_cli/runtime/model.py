@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from omnitide_cli.errors import ModelError, RuntimeFailure
+from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, scaled
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
@@ -30,6 +31,18 @@ UBATCH = 512  # tokens that go through the model at once
 def usable_cores() -> int:
     """Processors that this process may run on: a container or taskset may leave it fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def has_amx() -> bool:
+    """Whether the processor has matrix tiles (AMX), which llama.cpp's quantised weights must keep off.
+
+    Compilers up to GCC 12 drop most of the tile configuration that ggml sets up: the first batch then dies of a
+    segmentation fault (ggml-org/llama.cpp#20824). Nothing tells which compiler made the user's llama.cpp.
+    """
+    try:
+        return b"amx_int8" in Path("/proc/cpuinfo").read_bytes()
+    except OSError:
+        return False
 
 
 @cache
@@ -50,6 +63,7 @@ class Model:
     ) -> None:
         """Loads weights and encoders; `open_context` makes the cache."""
         start_llama()
+        self._file = files.model
         self._model: Any = None
         self._context: Any = None
         self._mtmd: Any = None
@@ -67,6 +81,7 @@ class Model:
         check_gguf(path)
         params = llama.llama_model_default_params()
         params.n_gpu_layers = options.gpu_layers
+        params.use_extra_bufts = not has_amx()
         watcher = _Progress(progress)
         params.progress_callback = watcher.callback
         lib.ot_log_take_error()  # forget older ones
@@ -80,7 +95,10 @@ class Model:
             raise ModelError(f"{path} is not a decoder-only language model", "choose a model that generates text")
 
     def open_context(self, options: EngineOptions, n_ctx: int) -> None:
-        """Make the context with a cache of `n_ctx` cells (llama.cpp rounds up)."""
+        """Make the context with a cache of `n_ctx` cells (llama.cpp rounds up), in place of an earlier one."""
+        if self._context:
+            llama.llama_free(self._context)
+            self._context = None
         params = llama.llama_context_default_params()
         params.n_ctx = n_ctx
         params.n_batch = min(n_ctx, 2048)
@@ -138,6 +156,21 @@ class Model:
     def n_ctx_train(self) -> int:
         """Positions the model was trained for."""
         return llama.llama_model_n_ctx_train(self._model)
+
+    def costs(self, options: EngineOptions) -> Costs:
+        """What attention and moving cost: as calibrated on this machine, else estimated from the shape."""
+        kept = load_costs(options.costs_file, self.cost_key(options)) if options.costs_file else None
+        kernel = kernel_of(options.cache_type, flash_attention=self._is_flash(options), on_gpu=self.caches_on_gpu)
+        layers, heads = llama.llama_model_n_layer(self._model), llama.llama_model_n_head(self._model)
+        queries = layers * llama.llama_model_n_embd(self._model)
+        return kept or scaled(kernel, queries, queries * llama.llama_model_n_head_kv(self._model) // max(heads, 1))
+
+    def cost_key(self, options: EngineOptions) -> str:
+        """What a calibration of this model under these options is kept under."""
+        return cost_key(self._file, options.cache_type, self._is_flash(options), self.threads)
+
+    def _is_flash(self, options: EngineOptions) -> bool:
+        return self._flash_attention(options) != FLASH_ATTENTION["off"]
 
     def bytes_per_cell(self, cache_type: str) -> int:
         """Estimate of a cell's bytes over all layers, before there is a context (all heads are taken as alike)."""

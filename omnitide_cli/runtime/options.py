@@ -42,7 +42,7 @@ class EngineOptions:
     """Settings of a session; counts are tokens (= cells) unless the name says otherwise."""
 
     policy: str = "omnipick"
-    layout: str = "eager"
+    layout: str = "auto"
     positions: str = "compact"
     high_watermark: int = 2500
     low_watermark: int = 1800
@@ -59,6 +59,7 @@ class EngineOptions:
     max_answer_tokens: int = DEFAULT_MAX_ANSWER_TOKENS
     temperature: float = 0.0
     seed: int = 0
+    costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
 
 
 COUNTS = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import RuntimeFailure
+from omnitide_cli.runtime.costs import Costs, kernel_of
 from omnitide_cli.runtime.events import KvBytes
 from omnitide_cli.runtime.kv_state import CellClasses, KvState, SpanState, UnitState
 from omnitide_cli.runtime.native import check, ffi, lib
@@ -48,15 +49,7 @@ UNIT_KINDS = {
 UNIT_KIND_NAMES = {value: name for name, value in UNIT_KINDS.items()}
 ROLE_NAMES = {value: name for name, value in ROLES.items()}
 CELL_LETTERS = bytes.maketrans(bytes(range(4)), b".MSR")  # OT_CELL_*
-KERNELS = {"f32": lib.OT_KERNEL_TILED, "f16": lib.OT_KERNEL_TILED, "q8_0": lib.OT_KERNEL_CELLS}
-
-
-class Part(NamedTuple):
-    """A span to add: `length` tokens of one role; an image `width` tokens wide is a raster."""
-
-    role: str
-    length: int
-    width: int = 0
+KERNELS = {"tiled": lib.OT_KERNEL_TILED, "cells": lib.OT_KERNEL_CELLS, "span": lib.OT_KERNEL_SPAN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +78,8 @@ class Unit:
     spans: tuple[Span, ...]
 
 
-def session_params(options: EngineOptions, *, page_size: int, subblock_size: int) -> Any:
-    """An `ot_session_params` with what `options` say about the history."""
+def session_params(options: EngineOptions, *, page_size: int, subblock_size: int, costs: Costs | None = None) -> Any:
+    """An `ot_session_params` with what `options` say about the history; `costs` for auto instead of the default."""
     params = lib.ot_session_default_params()
     params.policy = POLICIES[options.policy]
     params.high_watermark = options.high_watermark
@@ -99,7 +92,11 @@ def session_params(options: EngineOptions, *, page_size: int, subblock_size: int
     params.positions = POSITIONS[options.positions]
     params.page_size = page_size
     params.subblock_size = subblock_size
-    params.cost.kernel = KERNELS[options.cache_type] if options.flash_attn != "off" else lib.OT_KERNEL_SPAN
+    flash_attention = options.flash_attn != "off"
+    params.cost.kernel = KERNELS[kernel_of(options.cache_type, flash_attention=flash_attention, on_gpu=False)]
+    if costs:
+        for name, value in asdict(costs).items():
+            setattr(params.cost, name, KERNELS[value] if name == "kernel" else value)
     return params
 
 

@@ -29,6 +29,8 @@ enum class Role : uint8_t { Boundary, ImageSource, ImageSlice, Audio, Text, Resp
 enum class UnitKind : uint8_t { System, Media, Question, Response };
 
 bool is_image(Role role);
+const char * role_name(Role role);
+const char * unit_kind_name(UnitKind kind);
 
 // A run of tokens of one role. An image is a raster, `width` tokens a row; after retention only raster tokens
 // [first, first + length) are left of it. width == 0: not a raster, every token takes one position.
@@ -68,6 +70,9 @@ uint32_t extent(uint32_t width, uint32_t first, uint32_t length);
 
 // Position of token `offset` (counted from the span's first token left) of `span`.
 TokenPosition token_position(const Span & span, uint32_t offset, bool mrope);
+
+// Those of every token of spans that were laid out, in token order.
+std::vector<TokenPosition> token_positions(const std::vector<Span> & spans, bool mrope);
 
 // How a retention plan names what is kept: tokens [begin, end) of span `span` of a unit, ascending.
 struct KeepRange {

@@ -1,6 +1,7 @@
 #include "llama/memory.h"
 
 #include "llama/access.h"
+#include "llama/fill.h"
 #include "llama/pristine.h"
 #include "llama-batch.h"
 #include "llama-model.h"
@@ -241,6 +242,23 @@ bool CacheHandle::relocate(const std::vector<Row> & rows, const std::vector<uint
         return true;
     }
     return memory_ && memory_->relocate(context_, rows, freed);
+}
+
+void CacheHandle::occupy(uint32_t cell, int32_t t, int32_t y, int32_t x) {
+    if (!memory_) return;
+    llama_kv_cells & cells = memory_->mutable_cells();
+    llama_kv_cell_ext ext;
+    ext.x = x;
+    ext.y = y;
+    cells.pos_set(cell, t);
+    cells.ext_set(cell, ext);
+    cells.seq_add(cell, 0);
+}
+
+void CacheHandle::fill_random(uint32_t seed) {
+    if (!memory_) return;
+    context_.synchronize();
+    fill_rows(memory_->cache(), seed);
 }
 
 size_t CacheHandle::key_width(uint32_t layer) const {

@@ -39,6 +39,10 @@ public:
     // false: the rows are in an unknown state.
     bool relocate(const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
 
+    // For benchmarks: a token of sequence 0 in an empty cell, and random rows in all cells.
+    void occupy(uint32_t cell, int32_t t, int32_t y, int32_t x);
+    void fill_random(uint32_t seed);
+
     // One layer's key row as floats; empty when there is no such layer or cell.
     std::vector<float> key_row(uint32_t layer, uint32_t cell) const;
     size_t key_width(uint32_t layer) const;

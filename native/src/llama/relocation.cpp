@@ -112,18 +112,6 @@ void move_entries(const std::vector<Row> & rows, PristineKeys & pristine) {
     for (size_t i = 0; i < rows.size(); ++i) pristine.put(rows[i].dst, entries[i]);
 }
 
-// The whole tensor behind the cache's view of a layer's values.
-ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer) {
-    const ggml_init_params params{ggml_tensor_overhead() * 2, nullptr, true};
-    ggml_context_ptr scratch{ggml_init(params)};
-    llama_kv_cache::slot_info slot;
-    slot.resize(1);
-    slot.s0 = slot.s1 = 0;
-    slot.strm[0] = 0;
-    const ggml_tensor * view = cache.get_v(scratch.get(), static_cast<int32_t>(layer), 1, slot);
-    return view->view_src;
-}
-
 class GraphBuilder {
 public:
     GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache, PristineKeys & pristine)
@@ -208,6 +196,17 @@ private:
 constexpr size_t nodes_per_layer = 56;
 
 }  // namespace
+
+ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer) {
+    const ggml_init_params params{ggml_tensor_overhead() * 2, nullptr, true};
+    ggml_context_ptr scratch{ggml_init(params)};
+    llama_kv_cache::slot_info slot;
+    slot.resize(1);
+    slot.s0 = slot.s1 = 0;
+    slot.strm[0] = 0;
+    const ggml_tensor * view = cache.get_v(scratch.get(), static_cast<int32_t>(layer), 1, slot);
+    return view->view_src;
+}
 
 struct Relocator::Scheduler {
     ggml_backend_sched_ptr sched;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+struct ggml_tensor;
 struct llama_context;
 class llama_kv_cache;
 
@@ -17,6 +18,9 @@ struct Row {
     uint32_t src, dst;
     int32_t delta;
 };
+
+// The whole tensor behind the cache's view of a layer's values.
+ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer);
 
 // Runs relocations of one context's cache.
 //

@@ -7,7 +7,6 @@
 #include "page/page.h"
 #include "pick/pick.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -47,10 +46,8 @@ public:
     const HistorySettings & settings() const { return settings_; }
     uint32_t free_cells() const { return layout_.size() - layout_.used(); }
 
-    // Cells for the next n tokens, in token order; empty when there is no room. They are free until append, extend_last
-    // or add_span takes them; give_back is for those that nothing took, because decoding failed.
+    // Cells for the next n tokens, in token order; empty when there is no room.
     std::vector<Cell> place(uint32_t n);
-    void give_back(const std::vector<Cell> & cells);
 
     Position lay_out(std::vector<Span> & spans) const { return ledger_.lay_out(spans); }
     uint64_t append(UnitKind kind, std::vector<Span> spans, std::vector<Cell> cells, double start_s, double end_s);
@@ -64,14 +61,13 @@ public:
 private:
     bool must_close_gaps() const;
     void occupy(const std::vector<Cell> & cells, CellClass cls);
-    void lower_head(Cell freed) { head_ = std::min(head_, freed); }
     MigrationPlan plan_migration(const std::vector<Shift> & shifts) const;
 
     HistorySettings settings_;
     Ledger ledger_;
     Layout layout_;
     Placement placement_;  // follows the last plan when the planner is auto
-    Cell head_ = 0;  // of native placement; no free cell lies below it
+    Cell head_ = 0;
 };
 
 }  // namespace ot

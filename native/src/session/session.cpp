@@ -3,29 +3,10 @@
 #include "omnitide.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace ot {
 namespace {
-
-class Stopwatch {
-public:
-    double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// While it lives, an interruption stops llama.cpp in mid-graph.
-class Abortable {
-public:
-    explicit Abortable(bool & flag) : flag_(flag) { flag_ = true; }
-    ~Abortable() { flag_ = false; }
-
-private:
-    bool & flag_;
-};
 
 bool is_mrope(const llama_model & model) {
     const llama_rope_type type = llama_model_rope_type(&model);
@@ -47,15 +28,6 @@ std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSet
 HistorySettings with_kernel(HistorySettings settings, const CacheHandle * cache) {
     if (cache && cache->transposed_values()) settings.cost.kernel = Kernel::Span;
     return settings;
-}
-
-// An answer's tokens all lie in one unit; its positions follow the history's.
-std::vector<TokenPosition> positions_of(const std::vector<Span> & spans, bool mrope) {
-    std::vector<TokenPosition> positions;
-    for (const Span & span : spans) {
-        for (uint32_t i = 0; i < span.length; ++i) positions.push_back(token_position(span, i, mrope));
-    }
-    return positions;
 }
 
 }  // namespace
@@ -118,12 +90,10 @@ void Session::add_tokens(Role role, const int32_t * tokens, size_t n) {
 uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height) {
     Draft & unit = draft();
     const Stopwatch watch;
-    const uint32_t before = unit.size();
-    unit.add_image(encoder_.image(rgb, width, height, [this] {  // slices may be many: stop between two
-        if (interrupted_.load(std::memory_order_relaxed)) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
-    }));
+    const Embedding image = encoder_.image(rgb, width, height);
+    unit.add_rows(Role::ImageSlice, image.width, 0, image.rows, image.n_rows);
     unit.encode_ms += watch.ms();
-    return unit.size() - before;
+    return image.n_rows;
 }
 
 uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
@@ -142,18 +112,22 @@ void Session::add_rows(Role role, uint32_t width, uint32_t first, bool continues
     unit.spans.back().continues = continues && unit.spans.size() > 1;
 }
 
-Ingested Session::commit(bool want_logits) {
+Draft Session::finished_draft() {
     require_usable();
     Draft unit = std::exchange(draft_, std::nullopt).value_or(Draft{});
     if (unit.size() == 0) throw Failure{OT_ERR_ARGUMENT, "the unit is empty"};
+    return unit;
+}
 
+Ingested Session::commit(bool want_logits) {
+    Draft unit = finished_draft();
     make_room(unit.size());
     const Stopwatch watch;
     history_.lay_out(unit.spans);
     std::vector<Cell> cells = history_.place(unit.size());
     {
         const Abortable scope{abortable_};
-        decode(unit, positions_of(unit.spans, mrope()), cells, want_logits);
+        decode(unit, token_positions(unit.spans, mrope()), cells, want_logits);
     }
 
     Ingested done;
@@ -251,7 +225,6 @@ void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & 
 }
 
 void Session::take_back(const std::vector<Cell> & cells, Position from) {
-    history_.give_back(cells);
     if (cache_) {
         cache_->place_next({});
         cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
@@ -309,7 +282,7 @@ void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool
     piece.add_tokens(role, tokens.data(), tokens.size());
     history_.lay_out(piece.spans);
     std::vector<Cell> cells = history_.place(n);
-    decode(piece, positions_of(piece.spans, mrope()), cells, want_logits);
+    decode(piece, token_positions(piece.spans, mrope()), cells, want_logits);
 
     const auto & units = history_.ledger().units();
     if (!answer_->started) {

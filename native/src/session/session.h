@@ -11,6 +11,7 @@
 #include <llama.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -51,6 +52,24 @@ struct Generated {
     std::string piece;
 };
 
+class Stopwatch {
+public:
+    double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// While it lives, an interruption stops llama.cpp in mid-graph.
+class Abortable {
+public:
+    explicit Abortable(bool & flag) : flag_(flag) { flag_ = true; }
+    ~Abortable() { flag_ = false; }
+
+private:
+    bool & flag_;
+};
+
 class Session {
 public:
     Session(llama_context & context, mtmd_context * mtmd, const SessionSettings & settings);
@@ -68,6 +87,11 @@ public:
     void add_rows(Role role, uint32_t width, uint32_t first, bool continues, const float * rows, size_t n);
     Ingested commit(bool want_logits);
     void abandon() { draft_.reset(); }
+
+    // --- for benchmarks: see the C API
+    void fill_cache(uint32_t seed);
+    void pretend(std::vector<Cell> cells);
+    double rehearse();
 
     // --- answers
     void generate_begin(double at_s);
@@ -93,6 +117,7 @@ public:
 
 private:
     Draft & draft();
+    Draft finished_draft();
     void require_usable() const;
     void make_room(uint32_t n);
     // Decodes a draft whose spans were laid out into `cells`; on failure every cell of it is empty again.

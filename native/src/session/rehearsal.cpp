@@ -1,0 +1,49 @@
+// What benchmarks need of a session: histories that were never prefilled, and updates that leave no trace.
+#include "session/session.h"
+
+#include "omnitide.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ot {
+
+void Session::fill_cache(uint32_t seed) {
+    require_usable();
+    if (!cache_) throw Failure{OT_ERR_UNSUPPORTED, "llama.cpp's own memory can't be filled"};
+    cache_->fill_random(seed);
+}
+
+void Session::pretend(std::vector<Cell> cells) {
+    if (!cache_) throw Failure{OT_ERR_UNSUPPORTED, "llama.cpp's own memory takes what was computed alone"};
+    Draft unit = finished_draft();
+    if (cells.empty()) {
+        make_room(unit.size());
+        cells = history_.place(unit.size());
+    }
+    std::vector<bool> taken(n_cells());
+    const bool fit = cells.size() == unit.size() && std::all_of(cells.begin(), cells.end(), [&](Cell cell) {
+        if (cell >= taken.size() || taken[cell] || !cache_->is_empty(cell)) return false;
+        return static_cast<bool>(taken[cell] = true);
+    });
+    if (!fit) throw Failure{OT_ERR_ARGUMENT, "a unit needs one empty cell a token"};
+    history_.lay_out(unit.spans);
+    const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
+    for (size_t i = 0; i < cells.size(); ++i) cache_->occupy(cells[i], positions[i].t, positions[i].y, positions[i].x);
+    history_.append(unit.kind, std::move(unit.spans), std::move(cells), unit.start_s, unit.end_s);
+}
+
+double Session::rehearse() {
+    Draft unit = finished_draft();
+    make_room(unit.size());
+    history_.lay_out(unit.spans);
+    const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
+    const std::vector<Cell> cells = History(history_).place(unit.size());
+    const Stopwatch watch;
+    decode(unit, positions, cells, false);
+    const double ms = watch.ms();
+    take_back(cells, positions.front().t);
+    return ms;
+}
+
+}  // namespace ot

@@ -1,0 +1,87 @@
+"""A model on which histories are set up without prefilling them and updates are measured again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from omnitide_cli.runtime.history import Part
+from omnitide_cli.runtime.model import Model
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+from omnitide_cli.runtime.session import Session
+
+
+class Stage:
+    """Owns a language model and one session on it at a time. Use as a context manager."""
+
+    def __init__(self, file: Path, options: EngineOptions) -> None:
+        """Loads the weights. Raises ModelError."""
+        self.file = file
+        self.options = options
+        self._model = Model(ModelFiles(file.stem, file, None), options)
+        self._session: Session | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_session()
+        self._model.close()
+
+    def _end_session(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    @property
+    def model(self) -> Model:
+        """The loaded model."""
+        return self._model
+
+    def session(self, n_cells: int, **changes: object) -> Session:
+        """A new session, in place of the last, on a cache of `n_cells` random rows; `changes` to the options."""
+        self._end_session()
+        options = replace(self.options, **changes)  # type: ignore[arg-type]
+        self._model.open_context(options, n_cells)
+        self._session = Session(
+            self._model.context_address,
+            0,
+            options,
+            threads=self._model.threads,
+            position_limit=self._model.n_ctx_train,
+            costs=self._model.costs(options),
+        )
+        self._session.fill_cache()
+        return self._session
+
+    def add(self, session: Session, kind: str, parts: Sequence[Part]) -> None:
+        """Take a unit of so many tokens of each kind into the history without computing it."""
+        self._draft(session, kind, parts)
+        session.pretend()
+
+    def update_ms(self, session: Session, tokens: int) -> float:
+        """Milliseconds to prefill `tokens` more; the history stays as it was."""
+        self._draft(session, "question", [Part("text", tokens)])
+        return session.rehearse()
+
+    def _draft(self, session: Session, kind: str, parts: Sequence[Part]) -> None:
+        session.begin(kind)
+        for part in parts:
+            if part.role in ("image", "image-source", "audio"):
+                rows = np.zeros((part.length, self._model.n_embd), dtype=np.float32)
+                session.add_rows(part.role, rows, width=part.width)
+            else:
+                session.add_tokens(part.role, [token % self._model.n_vocab for token in range(part.length)])
+
+    def occupy(self, session: Session, cells: Sequence[int]) -> None:
+        """One unit of text in just these cells."""
+        session.begin("question")
+        session.add_tokens("text", [0] * len(cells))
+        session.pretend(cells)

@@ -1,0 +1,80 @@
+"""What attention and moving cost on this machine, for the layout `auto` (omnipage.md, "What attention costs").
+
+Defaults are scaled to a model's shape from one that was measured; `omnitide bench calibrate` measures the model itself
+and keeps the result in the cache folder, where the next session finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Microseconds over all layers, of which only the ratios count; see `ot_cost_model` in omnitide.h."""
+
+    kernel: str  # tiled, cells or span: what attention's time depends on
+    tile_us: float
+    cell_us: float
+    slice_cell_us: float
+    span_cell_us: float
+    key_row_us: float
+    value_row_us: float
+
+
+MEASURED = Costs("tiled", 50.0, 1.9, 3.8, 0.46, 1.1, 1.1)
+MEASURED_QUERIES, MEASURED_KEYS = 6 * 2048, 6 * 256
+"""Values of all query heads and of all key heads: 6 layers of Qwen2.5-Omni-3B's shape, measured on 2 cores, f16."""
+
+
+def kernel_of(cache_type: str, *, flash_attention: bool, on_gpu: bool) -> str:
+    """How the backend walks the cache. On a GPU its span is what counts."""
+    if on_gpu or not flash_attention:
+        return "span"
+    return "tiled" if cache_type in ("f16", "f32") else "cells"
+
+
+def scaled(kernel: str, queries: int, keys: int) -> Costs:
+    """The measured costs for a model with so many values of query heads and of key heads over all layers."""
+    attention, moving = queries / MEASURED_QUERIES, keys / MEASURED_KEYS
+    return Costs(
+        kernel,
+        MEASURED.tile_us * attention,
+        MEASURED.cell_us * attention,
+        MEASURED.slice_cell_us * attention,
+        MEASURED.span_cell_us * attention,
+        MEASURED.key_row_us * moving,
+        MEASURED.value_row_us * moving,
+    )
+
+
+def cost_key(file: Path, cache_type: str, flash_attention: bool, threads: int) -> str:
+    """What a calibration is valid for."""
+    size = file.stat().st_size
+    return f"{file.name}:{size}:{cache_type}:{'flash' if flash_attention else 'plain'}:{threads}"
+
+
+def load_costs(store: Path, key: str) -> Costs | None:
+    """A kept calibration; None when there is none, or none that can be read."""
+    try:
+        kept = json.loads(store.read_text(encoding="utf-8"))[key]
+        numbers = {field.name: float(kept[field.name]) for field in fields(Costs) if field.name != "kernel"}
+        return Costs(kernel=str(kept["kernel"]), **numbers)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save_costs(store: Path, key: str, costs: Costs) -> None:
+    """Keep a calibration beside those of other models and settings."""
+    try:
+        kept = json.loads(store.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        kept = {}
+    kept[key] = asdict(costs)
+    store.parent.mkdir(parents=True, exist_ok=True)
+    partial = store.with_suffix(f".{os.getpid()}.part")
+    partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    partial.replace(store)

@@ -1,0 +1,122 @@
+"""What benchmarks rely on: pretended histories look like computed ones, rehearsed updates leave no trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_stream import Running, Stream
+
+from omnitide_cli.bench.calibrate import calibrate
+from omnitide_cli.bench.layout import compare_layouts
+from omnitide_cli.bench.shapes import find_shape, shape_file
+from omnitide_cli.bench.stage import Stage
+from omnitide_cli.errors import UsageError
+from omnitide_cli.runtime.costs import load_costs, save_costs, scaled
+from omnitide_cli.runtime.history import Part
+from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.simulation import Stream as Units
+
+SMALL = EngineOptions(high_watermark=300, low_watermark=200, unit_tokens=45)
+
+
+@pytest.mark.parametrize("cache_type", ["f16", "q8_0"])
+def test_a_pretended_history_lies_where_a_computed_one_would(models: dict[str, Path], cache_type: str) -> None:
+    parts = [Part("boundary", 1), Part("image", 12, 4), Part("boundary", 2), Part("audio", 25), Part("boundary", 1)]
+    options = EngineOptions(high_watermark=300, low_watermark=200, cache_type=cache_type)
+    running = Running.open(models["qwen2vl"], options, 512)
+    zeros = np.zeros((32, running.model.n_embd), dtype=np.float32)
+    with Stage(models["qwen2vl"], options) as stage:
+        pretended = stage.session(512)
+        for _ in range(20):
+            stage.add(pretended, "media", parts)
+            running.session.begin("media")
+            for part in parts:
+                if part.role == "boundary":
+                    running.session.add_tokens("boundary", list(range(part.length)))
+                else:
+                    running.session.add_rows(part.role, zeros[: part.length], width=part.width)
+            running.session.commit()
+            pretended.maintain()
+            running.session.maintain()
+            pretended.check()
+            assert pretended.units() == running.session.units()
+            assert (pretended.tokens() == running.session.tokens()).all()
+    running.close()
+
+
+def test_a_rehearsed_update_leaves_no_trace(models: dict[str, Path]) -> None:
+    running = Running.open(models["qwen2vl"], SMALL, 512)
+    stream = Stream(running, seed=5)
+    stream.system()
+    for _ in range(3):
+        stream.media()
+    before = running.session.units(), running.session.tokens(), running.session.keys(0, range(40))
+    running.session.begin("question")
+    running.session.add_tokens("text", [1, 2, 3])
+    assert running.session.rehearse() > 0
+    running.session.check()
+    after = running.session.units(), running.session.tokens(), running.session.keys(0, range(40))
+    assert before[0] == after[0]
+    assert (before[1] == after[1]).all()
+    assert (before[2] == after[2]).all()
+    running.close()
+
+
+@pytest.mark.parametrize("cells", [[0, 0], [0], [0, 511, 1], [0, 512]])
+def test_cells_that_can_not_be_taken_are_refused(models: dict[str, Path], cells: list[int]) -> None:
+    with Stage(models["qwen2vl"], SMALL) as stage:
+        session = stage.session(512)
+        stage.occupy(session, [7])
+        session.begin("question")
+        session.add_tokens("text", [1, 2])
+        with pytest.raises(UsageError, match="empty cell"):
+            session.pretend(cells)
+        session.check()
+
+
+def test_calibration_foretells_every_layout_and_is_kept(models: dict[str, Path], tmp_path: Path) -> None:
+    """Times of a model this small say nothing; that all of them are taken and fitted does."""
+    store = tmp_path / "costs.json"
+    with Stage(models["qwen2vl"], EngineOptions(costs_file=store)) as stage:
+        found = calibrate(stage, 64, 1, lambda done, of: None)
+        assert {row.tokens for row in found.predictions} == {64, 32, 1}
+        assert all(row.measured_ms > 0 for row in found.predictions)
+        assert found.costs.kernel == "span"  # a CPU without flash attention
+        assert stage.model.costs(stage.options) == scaled("span", 3 * 256, 3 * 128)
+        save_costs(store, stage.model.cost_key(stage.options), found.costs)
+        assert stage.model.costs(stage.options) == found.costs
+        store.write_text("{", encoding="utf-8")
+        assert load_costs(store, stage.model.cost_key(stage.options)) is None
+
+
+def test_layouts_meet_the_same_retention(models: dict[str, Path]) -> None:
+    with Stage(models["qwen2vl"], SMALL) as stage:
+        rows = compare_layouts(stage, Units(0, 16, 25), ["auto"], 1, 1, lambda done, of: None)
+    assert [row.layout for row in rows] == ["native", "eager", "auto"]
+    assert len({row.useful_cells for row in rows}) == 1
+    assert rows[0].rows_moved == 0 < rows[1].rows_moved
+    assert all(row.page_span >= rows[1].page_span for row in rows)
+
+
+def test_shapes_are_made_once_and_have_the_sizes_they_name(tmp_path: Path) -> None:
+    said: list[str] = []
+    path = shape_file("tiny", None, tmp_path, said.append)
+    assert shape_file("tiny", None, tmp_path, said.append) == path
+    assert len(said) == 1
+    shape = find_shape("tiny")
+    with Stage(path, EngineOptions(unit_tokens=shape.unit_tokens)) as stage:
+        assert stage.model.n_embd == shape.hidden
+        session = stage.session(512)
+        assert session.keys(0, [0]).shape[1] == shape.kv_heads * shape.head_dim
+        assert stage.update_ms(session, shape.unit_tokens) > 0
+        session.begin("question")
+        session.add_tokens("text", [1, 2, 3])
+        session.commit(want_logits=True)
+        assert np.isfinite(session.logits(stage.model.n_vocab)).all()
+
+
+def test_an_unknown_shape_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such shape"):
+        shape_file("qwen9", None, tmp_path, print)
