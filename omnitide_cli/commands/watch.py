@@ -145,7 +145,8 @@ def watch(
             stack.enter_context(media)
             if not (schedule or no_ask):
                 faces.people.hint("nothing will be asked; --ask TEXT asks after the last second")
-            faces.people.expect(media.units_total)
+            wide, tall = media.info.width, media.info.height
+            faces.people.expect(media.units_total, wide / tall if wide and tall else None)
             engine = stack.enter_context(_engine(manifest, mmproj, system, chosen, interrupt, faces))
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it

@@ -41,7 +41,7 @@ class PlainSink(Sink):
         self._units_total: int | None = None
         self._in_answer = False
 
-    def expect(self, units_total: int | None) -> None:
+    def expect(self, units_total: int | None, ratio: float | None = None) -> None:
         """How many units will come, if that is known: for the progress line."""
         self._units_total = units_total
 

@@ -33,8 +33,10 @@ def watch(env: dict[str, str], tmp_path: Path, clip: Path) -> Iterator[Open]:
     """Runs `omnitide watch` on a terminal."""
     opened: list[Terminal] = []
 
-    def open_terminal(*arguments: str, size: tuple[int, int] = (80, 24), **changed: str) -> Terminal:
-        terminal = Terminal(["watch", str(clip), *arguments], env | changed, tmp_path, size)
+    def open_terminal(
+        *arguments: str, source: Path = clip, size: tuple[int, int] = (80, 24), **changed: str
+    ) -> Terminal:
+        terminal = Terminal(["watch", str(source), *arguments], env | changed, tmp_path, size)
         opened.append(terminal)
         return terminal
 
@@ -202,3 +204,20 @@ def test_ctrl_z_gives_the_terminal_to_the_shell(watch: Open) -> None:
     terminal.type("/quit\r")
     assert terminal.end() == 0
     assert terminal.is_restored
+
+
+def test_names_questions_and_answers_in_any_script_keep_the_frame_straight(
+    watch: Open, clip: Path, tmp_path: Path
+) -> None:
+    named = tmp_path / "小鱼 🐟.mkv"
+    named.write_bytes(clip.read_bytes())
+    terminal = watch(source=named, **{scripted.TEXT: "红色的圆圈 🔴 и круг"})
+    terminal.wait_to_see("the end: ask")
+    terminal.type("你看到了什么？\r")
+    terminal.wait_until(lambda: sum("圆" in row for row in terminal.rows) == 2)
+    assert "小" in terminal.rows[0]
+    framed = [row for row in terminal.rows if row[0] in "╭│╰"]
+    assert all(row.rstrip()[-1] in "╮│╯" for row in framed)
+    terminal.type("/quit\r")
+    assert terminal.end() == 0
+    assert "[0:03] 你看到了什么？\r\n红色的圆圈 🔴 и круг\r\n" in terminal.text

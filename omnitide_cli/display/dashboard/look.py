@@ -6,11 +6,13 @@ Only the terminal's own colours and the strength of its text: so it fits a light
 from __future__ import annotations
 
 NAME = "bold cyan"
-TITLE = "bold"
+TITLE = "bold not dim"
+ON_BORDER = "not dim"
 BORDER = "dim"
 FAINT = "dim"
 STRONG = "bold"
 HISTORY = "cyan"
+SOUND = "green"
 HIGH = "red"
 LOW = "green"
 QUESTION = "bold cyan"

@@ -21,32 +21,55 @@ COLOUR_STEP = 0xF8  # finer steps can't be seen so small, and fewer styles have 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Fits the given space, keeps its shape, stands in the middle. Without `colours` only the sound is shown."""
+    """Fits the given space, keeps its shape, stands in the middle; without a frame the sound has all of it."""
 
     frame: NDArray[np.uint8] | None
     """[H, W, 3] RGB."""
     sound: NDArray[np.float32] | None
     """[n] in −1 … 1."""
-    colours: bool
+    ratio: float | None = None
+    """Width by height of what is in the frame; black bars around it aren't shown."""
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Height and width of what is shown of the frame."""
+        return None if self.frame is None else without_bars(self.frame, self.ratio).shape[:2]
+
+    def rows_of_sound(self, height: int) -> int:
+        """Rows out of `height` that the sound has."""
+        if self.sound is None:
+            return 0
+        return height if self.frame is None else min(height // 3, 1 + height // 10)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = options.max_width, options.height or 1
-        has_picture = self.frame is not None and self.colours
-        rows_of_sound = 0 if self.sound is None else 1 if has_picture and height > 2 else 0 if has_picture else height
-        rows = half_blocks(self.frame, width, height - rows_of_sound) if has_picture and self.frame is not None else []
-        above = (height - rows_of_sound - len(rows)) // 2
+        sound_rows = self.rows_of_sound(height)
+        room = height - sound_rows
+        rows = [] if self.frame is None else half_blocks(without_bars(self.frame, self.ratio), width, room)
+        above = (room - len(rows)) // 2
         for _ in range(above):
             yield Segment.line()
         for row in rows:
             yield Segment(" " * ((width - sum(len(segment.text) for segment in row)) // 2))
             yield from row
             yield Segment.line()
-        for _ in range(height - rows_of_sound - len(rows) - above):
+        for _ in range(room - len(rows) - above):
             yield Segment.line()
-        if self.sound is not None and rows_of_sound:
-            for line in sound_bars(self.sound, width, rows_of_sound):
-                yield Segment(line, Style.parse(look.FAINT if has_picture else look.HISTORY))
+        if self.sound is not None and sound_rows:
+            for line in sound_bars(self.sound, width, sound_rows):
+                yield Segment(line, Style.parse(look.SOUND))
                 yield Segment.line()
+
+
+def without_bars(frame: NDArray[np.uint8], ratio: float | None) -> NDArray[np.uint8]:
+    """The part with the given ratio in the middle, if there is only black around it."""
+    tall, wide = frame.shape[:2]
+    if not ratio:
+        return frame
+    across, along = max(round((wide - tall * ratio) / 2), 0), max(round((tall - wide / ratio) / 2), 0)
+    inner = frame[along : tall - along, across : wide - across]
+    bars = (frame[:along], frame[tall - along :], frame[:, :across], frame[:, wide - across :])
+    return inner if inner.size and not any(bar.any() for bar in bars) else frame
 
 
 def half_blocks(frame: NDArray[np.uint8], width: int, height: int) -> list[list[Segment]]:

@@ -15,6 +15,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.layout import Layout
 from rich.panel import Panel
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from omnitide_cli.display.dashboard import look
@@ -32,7 +33,7 @@ from omnitide_cli.display.dashboard.upkeep import (
     time_words,
 )
 from omnitide_cli.display.line import Line, after
-from omnitide_cli.display.words import printable
+from omnitide_cli.display.words import clock, printable
 
 WIDE = (120, 30)
 FULL = (60, 20)
@@ -109,7 +110,7 @@ class Screen:
         else:
             top.update(numbers)
         column.split_column(top, Layout(self._history()), Layout(self._cache(words=False), size=cache_rows))
-        whole.split_row(column, Layout(self._talk()))
+        whole.split_row(column, Layout(self._talk(spaced=True)))
         return whole
 
     def _full(self, height: int) -> RenderableType:
@@ -141,16 +142,21 @@ class Screen:
 
     def _picture_columns(self, rows: int, most: int) -> int:
         """Columns that a picture of so many rows fills, without its frame."""
-        frame = self.state.frame
-        if frame is None or not self.view.pictures:
+        picture = self._picture()
+        shape = picture.shape
+        if shape is None:
             return min(32, most)
-        rows -= rows > 2 and self.state.sound is not None
-        return max(min(round(2 * rows * frame.shape[1] / frame.shape[0]), most), 12)
+        return max(min(round(2 * (rows - picture.rows_of_sound(rows)) * shape[1] / shape[0]), most), 12)
+
+    def _picture(self) -> Picture:
+        state = self.state
+        frame = state.frame if self.view.pictures else None
+        return Picture(frame, state.sound, state.ratio)
 
     def _watching(self) -> RenderableType:
-        state = self.state
-        seen = state.frame is not None and self.view.pictures
-        return _panel(Picture(state.frame, state.sound, self.view.pictures), "Watching" if seen else "Listening")
+        picture = self._picture()
+        title = "Watching" if picture.frame is not None else "Listening" if self.state.frame is None else "Sound"
+        return _panel(picture, title)
 
     def _history(self) -> RenderableType:
         state = self.state
@@ -181,10 +187,12 @@ class Screen:
         return _panel(body, "Cache", self._legend())
 
     def _legend(self) -> Text:
+        cells = self.state.cells
         legend = Text()
         for letter, name in look.CLASS_NAMES.items():
             sign = look.SHADES[-1] if self.view.colours else letter
-            legend.append(sign, look.CLASSES[letter] if self.view.colours else "").append(f" {name}  ")
+            count = f" {cells.letters.count(letter.encode()):,}" if cells else ""
+            legend.append(sign, look.CLASSES[letter] if self.view.colours else "").append(f" {name}{count}  ")
         return legend.append(f"{look.SHADES[0]} free")
 
     def _maintenance(self) -> list[Text]:
@@ -220,12 +228,16 @@ class Screen:
             rows.append(("", retention_words(state.retention)))
         if state.migration:
             rows.append(("migration", migration_words(state.migration)))
-        lines = [Text.assemble((f"{label:<10} ", look.FAINT), text) for label, text in rows]
-        return _panel(Group(*(_clipped(line) for line in lines)), "Session")
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(style=look.FAINT, no_wrap=True)
+        grid.add_column(overflow="fold")
+        for label, text in rows:
+            grid.add_row(label, Text(text))
+        return _panel(grid, "Session")
 
-    def _talk(self) -> RenderableType:
+    def _talk(self, *, spaced: bool = False) -> RenderableType:
         back = f"{self.view.back} back" if self.view.back else ""
-        return _panel(Talk(self.state.talk, self.view.back), "Talk", back)
+        return _panel(Talk(self.state.talk, self.view.back, spaced), "Talk", back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +274,8 @@ class _Panel:
         title = Text(self.title, look.TITLE)
         gap = width - 8 - title.cell_len - self.right.cell_len
         if self.right.cell_len and gap > 0:
-            title = Text.assemble(title, (f" {'─' * gap} ", look.BORDER), self.right)
+            line = (f" {'─' * gap} ", look.BORDER)
+            title = Text.assemble(title, line, Text.assemble(self.right, style=look.ON_BORDER))
         yield Panel(
             self.body,
             box=box.ROUNDED,
@@ -283,8 +296,11 @@ def header(state: State, width: int) -> Text:
     """Name, source and model at the left; what goes on, how far and how fast at the right."""
     phase = {"loading": "loading", "watching": "", "answering": "answering", "ended": "at the end"}[state.phase]
     right = [word for word in (phase, time_words(state), speed_words(state), lag_words(state)) if word]
-    while right and sum(map(len, right)) + 3 * len(right) > max(width - 12, 0):
+    room = width - cell_len(f" ≈ {NAME} ")
+    while right and len(" · ".join(right)) + 1 > room:
         right.pop()
+    if not right and state.unit and len(clock(state.unit.end)) < room:
+        right = [clock(state.unit.end)]
     tail = " · ".join(right)
     left = Text.assemble((f" ≈ {NAME}", look.NAME))
     if state.source:

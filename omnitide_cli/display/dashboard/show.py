@@ -41,7 +41,7 @@ class Show:
         self._terminal = terminal
         self._state = state
         self._typed = typed
-        self._console = Console(file=io.StringIO(), force_terminal=True, legacy_windows=False, _environ=os.environ)
+        self._console = Console(file=io.StringIO(), force_terminal=True, legacy_windows=False)
         system = None if self._console.no_color else self._console.color_system
         self._colours = COLOURS.get(system or "")
         self._painter = Painter(self._colours)
@@ -94,10 +94,10 @@ class Show:
                 self._step()
         except OSError:  # hung up: the session ends by the signal that comes with it
             self._hang_up()
-        except BaseException as error:
+        except BaseException as error:  # a fault of ours: the session ends as by Ctrl-C, and `close` tells it
             self._terminal.leave()
             self._error = error
-            self._hang_up()
+            os.kill(os.getpid(), signal.SIGINT)
 
     def _hang_up(self) -> None:
         if self._typed:

@@ -23,9 +23,9 @@ class DashboardSink(Sink):
         """Class of every cell of the running session; called after a unit, not more often than the eye needs."""
         self._next_look = 0.0
 
-    def expect(self, units_total: int | None) -> None:
-        """How many units will come, if that is known."""
-        self.state = replace(self.state, units_total=units_total)
+    def expect(self, units_total: int | None, ratio: float | None = None) -> None:
+        """How many units will come, and their picture's width by height, as far as that is known."""
+        self.state = replace(self.state, units_total=units_total, ratio=ratio)
 
     def loading(self, model: str, fraction: float) -> None:
         """A model is being loaded, 0 … 1."""

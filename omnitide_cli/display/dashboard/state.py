@@ -121,6 +121,8 @@ class State:
     units_total: int | None = None
     unit: UnitIngested | None = None
     frame: NDArray[np.uint8] | None = None
+    ratio: float | None = None
+    """Width by height of the picture itself, which the frame may have bars around."""
     sound: NDArray[np.float32] | None = None
     cells: Cells | None = None
     trace: Trace = field(default_factory=Trace)

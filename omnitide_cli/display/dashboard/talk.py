@@ -21,6 +21,8 @@ class Talk:
 
     entries: tuple[Exchange | Remark, ...]
     back: int = 0
+    spaced: bool = False
+    """With an empty line between entries."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or 1
@@ -32,7 +34,7 @@ class Talk:
         """The last lines, at most `height`."""
         shown: list[Text] = []
         for entry in reversed(self.entries[: len(self.entries) - self.back]):
-            shown[:0] = wrapped(entry, console, width)
+            shown[:0] = [*wrapped(entry, console, width), *([Text()] if self.spaced and shown else [])]
             if len(shown) >= height:
                 break
         return shown[-height:]

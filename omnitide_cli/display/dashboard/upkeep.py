@@ -11,9 +11,11 @@ BEHIND_MS = 1000.0
 
 def retention_words(event: Retention) -> str:
     """What was kept of the history."""
-    parts = (("whole", event.full_units), ("in part", event.partial_units), ("gone", event.dropped_units))
-    units = ", ".join(f"{count} {name}" for name, count in parts if count)
-    return f"kept {event.after_tokens:,} of {event.before_tokens:,} tokens: {units}"
+    whole, part, gone = event.full_units, event.partial_units, event.dropped_units
+    return (
+        f"kept {event.after_tokens:,} of {event.before_tokens:,} tokens:"
+        f" {counted(whole, 'unit')} whole, {part} in part, {gone} gone"
+    )
 
 
 def migration_words(event: Migration) -> str:
