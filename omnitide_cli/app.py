@@ -16,6 +16,8 @@ from omnitide_cli.commands.doctor import EPILOG as DOCTOR_EPILOG
 from omnitide_cli.commands.doctor import doctor
 from omnitide_cli.commands.inspect_kv import EPILOG as INSPECT_EPILOG
 from omnitide_cli.commands.inspect_kv import inspect_kv
+from omnitide_cli.commands.live import EPILOG as LIVE_EPILOG
+from omnitide_cli.commands.live import live
 from omnitide_cli.commands.run import Globals, run
 from omnitide_cli.commands.watch import EPILOG, watch
 
@@ -28,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(epilog=EPILOG)(watch)
+app.command(epilog=LIVE_EPILOG)(live)
 app.command("inspect-kv", epilog=INSPECT_EPILOG)(inspect_kv)
 app.add_typer(models.app, name="models")
 app.command(epilog=DOCTOR_EPILOG)(doctor)

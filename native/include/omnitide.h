@@ -124,7 +124,8 @@ typedef struct ot_ingest {
 int ot_unit_begin(ot_session * s, int kind, double start_s, double end_s);
 int ot_unit_tokens(ot_session * s, int role, const int32_t * tokens, size_t n);
 
-// 8-bit RGB, row-major; encoded at once. Writes the number of tokens if n_tokens is not NULL.
+// 8-bit RGB, row-major; encoded at once. Models that cut pictures (MiniCPM) add a source image, slices, and their marks
+// as boundary; others one image. Writes the number of all these tokens if n_tokens is not NULL.
 int ot_unit_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, uint32_t * n_tokens);
 
 // Mono float samples at the encoder's rate, with real sound before and after where there is any (at most 320 and 200
@@ -225,9 +226,16 @@ int ot_session_logits(ot_session * s, float * out, size_t cap);
 size_t ot_session_key_width(const ot_session * s, uint32_t layer);
 int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap);
 
-// What the encoders give, without touching the history: rows of n_embd floats. rows may be NULL to ask for the count.
-int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, float * rows, size_t cap_rows, uint32_t * n_rows,
-                    uint32_t * raster_width);
+// A span that is added, or would be; width > 0: a raster (images alone).
+typedef struct ot_part {
+    int32_t role;
+    uint32_t length, width;
+} ot_part;
+
+// What the encoders give, without touching the history: rows of n_embd floats. An image's spans, its tokens (-1: a row)
+// and its rows, each in order; there is room for a row a token. Sound's rows may be NULL to ask for the count.
+int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, ot_part * parts, size_t cap_parts, size_t * n_parts,
+                    int32_t * tokens, float * rows, size_t cap_tokens, size_t * n_tokens);
 int ot_encode_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,
                     float * rows, size_t cap_rows, uint32_t * n_rows);
 // Log-mel spectrogram of the window: n_mel rows of n_frames.
@@ -247,12 +255,6 @@ int ot_unit_rehearse(ot_session * s, double * ms);
 // --- a history without a model: what a session's history would do, for simulation and tests --------------------------
 
 typedef struct ot_history ot_history;
-
-// A span to add; width > 0: a raster (images alone).
-typedef struct ot_part {
-    int32_t role;
-    uint32_t length, width;
-} ot_part;
 
 // A survivor of the last maintenance that moved (src != dst), was shifted (delta != 0), or both.
 typedef struct ot_row {

@@ -255,12 +255,17 @@ int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, s
     });
 }
 
-int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, float * rows, size_t cap_rows, uint32_t * n_rows,
-                    uint32_t * raster_width) {
+int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, ot_part * parts, size_t cap_parts, size_t * n_parts,
+                    int32_t * tokens, float * rows, size_t cap_tokens, size_t * n_tokens) {
     return guarded([&] {
-        const Embedding image = s->session.encoder().image(rgb, width, height);
-        copy_rows(image, s->session.n_embd(), rows, cap_rows, n_rows);
-        if (raster_width) *raster_width = image.width;
+        Draft unit;
+        unit.add_image(s->session.encoder().image(rgb, width, height));
+        *n_parts = unit.spans.size();
+        *n_tokens = unit.size();
+        if (cap_parts < *n_parts || cap_tokens < *n_tokens) throw Failure{OT_ERR_ARGUMENT, "a buffer is too small"};
+        for (const Span & span : unit.spans) *parts++ = {static_cast<int32_t>(span.role), span.length, span.width};
+        std::copy(unit.tokens.begin(), unit.tokens.end(), tokens);
+        std::copy(unit.rows.begin(), unit.rows.end(), rows);
     });
 }
 

@@ -190,16 +190,10 @@ void check_plan(const Layout & layout, const MigrationPlan & plan) {
 
 }  // namespace
 
-TEST(planner_names_and_their_placements) {
-    struct Case { Planner planner; const char * name; Placement placement; };
-    for (const Case & c : std::vector<Case>{{Planner::Native, "native", Placement::Native},
-                                            {Planner::Eager, "eager", Placement::Span},
-                                            {Planner::ClassPacking, "class-packing", Placement::Class},
-                                            {Planner::OrderedSuffix, "ordered-suffix", Placement::Span},
-                                            {Planner::Auto, "auto", Placement::Span}}) {
-        CHECK_EQ(std::string(planner_name(c.planner)), c.name);
-        CHECK(placement_for(c.planner) == c.placement);
-    }
+TEST(placements_of_the_planners) {
+    CHECK(placement_for(Planner::Native) == Placement::Native);
+    CHECK(placement_for(Planner::ClassPacking) == Placement::Class);
+    for (const Planner planner : {Planner::Eager, Planner::OrderedSuffix, Planner::Auto}) CHECK(placement_for(planner) == Placement::Span);
 }
 
 TEST(native_never_moves) {

@@ -43,15 +43,13 @@ def soak(
     files: ModelFiles,
     prompt: PromptLayout,
     options: EngineOptions,
-    fit: FrameFit,
-    source: str,
+    clip: list[MediaUnit],
     units: int,
     progress: Callable[[int], None],
 ) -> SoakRow:
     """Feed `units` units of a clip, again and again; at least as many as FIRST reaches."""
-    clip = decoded(source, fit)
     with Engine.open(files, prompt, options) as engine:
-        engine.start(source)
+        engine.start("soak")
         unit_ms: list[float] = []
         python_ms: list[float] = []
         busy_ms = upkeep_ms = 0.0
@@ -87,9 +85,9 @@ def soak(
         )
 
 
-def decoded(source: str, fit: FrameFit) -> list[MediaUnit]:
+def decoded(source: str, fit: FrameFit, *, audio: bool) -> list[MediaUnit]:
     """All units of a short clip."""
-    with open_source(source, fit=fit) as media:
+    with open_source(source, fit=fit, audio=audio) as media:
         return list(media)
 
 

@@ -9,13 +9,13 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import omnitide_cli
-from omnitide_cli.errors import ModelError
+from omnitide_cli.errors import ModelError, UsageError
 from omnitide_cli.runtime.options import PromptLayout
 
 DEFAULT_MODEL = "omnitide-demo"
@@ -38,25 +38,48 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """How frames become image tokens: always `size` × `size` pixels, or the frame's own ratio under a cap of tokens."""
+    """How frames become image tokens: always `size` × `size` pixels, the frame's own ratio under a cap of tokens, or a
+    source image and slices, which the model's own encoder cuts."""
 
     mode: str
-    """"square" or "patches"."""
+    """"square", "patches" or "slices"."""
     max_tokens: int
     """The most tokens an image has; in a square, exactly so many."""
+    default_tokens: int = 0
+    """The cap where none is asked for; 0: `max_tokens`."""
     size: int = 0
-    """Square: the side in pixels."""
+    """Square, slices: the side in pixels."""
     multiple: int = 28
     """Patches: the pixels of a token's side."""
+    slice_tokens: int = 64
+    """Slices: the tokens of the source image, and of each slice."""
 
     def capped(self, max_tokens: int | None) -> Frames:
-        """The same under a lower cap; a cap above the model's own changes nothing."""
-        if max_tokens is None or max_tokens >= self.max_tokens:
-            return self
+        """The same under a lower cap (None: the default one); a cap above the model's own changes nothing."""
+        if max_tokens is None:
+            max_tokens = self.default_tokens or self.max_tokens
+        if max_tokens >= self.max_tokens:
+            return replace(self, default_tokens=0)
         if self.mode == "patches":
-            return Frames(self.mode, max_tokens, self.size, self.multiple)
+            return replace(self, max_tokens=max_tokens, default_tokens=0)
+        if self.mode == "slices":
+            images = max_tokens // self.slice_tokens
+            if not images:
+                raise UsageError(f"--image-tokens {max_tokens}: a picture takes {self.slice_tokens} tokens", "raise it")
+            return replace(self, max_tokens=images * self.slice_tokens, default_tokens=0)
         cells = math.isqrt(max_tokens)
-        return Frames(self.mode, cells * cells, self.size // math.isqrt(self.max_tokens) * cells, self.multiple)
+        side = self.size // math.isqrt(self.max_tokens) * cells
+        return replace(self, max_tokens=cells * cells, default_tokens=0, size=side)
+
+    @property
+    def slices(self) -> int:
+        """The most slices beside the source image; 0 for models that cut none."""
+        return self.max_tokens // self.slice_tokens - 1 if self.mode == "slices" else 0
+
+    @property
+    def marks(self) -> int:
+        """Tokens, at most, that the encoder adds: before and behind each image, and at the end of a row of slices."""
+        return 2 + 3 * self.slices if self.mode == "slices" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +87,7 @@ class Audio:
     """How sound becomes tokens."""
 
     tokens_per_second: int
+    """0: llama.cpp has no encoder for this model's sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +132,11 @@ class Manifest:
     folder: Path
     """Where the manifest lies; `path`s start here."""
 
+    @property
+    def hears(self) -> bool:
+        """Whether llama.cpp can encode sound for this model."""
+        return self.audio.tokens_per_second > 0
+
     def unit_tokens(self, unit_seconds: float, max_image_tokens: int | None = None) -> int:
         """The largest media unit: its image, its sound and its markers (the last an upper bound)."""
         prompt = self.prompt
@@ -120,7 +149,8 @@ class Manifest:
             prompt.unit_suffix,
         )
         sound = math.ceil(self.audio.tokens_per_second * unit_seconds)
-        return self.frames.capped(max_image_tokens).max_tokens + sound + sum(map(_most_tokens, markers))
+        frames = self.frames.capped(max_image_tokens)
+        return frames.max_tokens + frames.marks + sound + sum(map(_most_tokens, markers))
 
 
 def models_dir() -> Path:
@@ -183,12 +213,15 @@ def _model_file(table: object, path: Path, where: str) -> ModelFile:
 
 
 def _check_frames(frames: Frames, path: Path) -> None:
-    if frames.mode not in ("square", "patches"):
-        raise _wrong(path, f"frames.mode is '{frames.mode}', not square or patches")
-    if frames.max_tokens < 1 or frames.multiple < 1 or (frames.mode == "square" and frames.size < 1):
+    if frames.mode not in ("square", "patches", "slices"):
+        raise _wrong(path, f"frames.mode is '{frames.mode}', not square, patches or slices")
+    counts = frames.max_tokens, frames.multiple, frames.slice_tokens
+    if min(counts) < 1 or (frames.mode != "patches" and frames.size < 1):
         raise _wrong(path, "frames must be larger than nothing")
     if frames.mode == "patches" and frames.max_tokens < LEAST_PATCHES:
         raise _wrong(path, f"a frame of patches has at least {LEAST_PATCHES} tokens, not {frames.max_tokens}")
+    if frames.mode == "slices" and frames.max_tokens < frames.slice_tokens:
+        raise _wrong(path, f"a source image has {frames.slice_tokens} tokens, more than {frames.max_tokens}")
     if frames.mode == "square" and math.isqrt(frames.max_tokens) ** 2 != frames.max_tokens:
         raise _wrong(path, f"a square frame can't have {frames.max_tokens} tokens")
 

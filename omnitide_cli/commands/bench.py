@@ -45,6 +45,7 @@ def soak(
     json_lines: Json = False,
 ) -> None:
     """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep."""
+    from omnitide_cli.bench.soak import decoded
     from omnitide_cli.bench.soak import soak as run
     from omnitide_cli.catalog.files import fetch_files, find_manifest
     from omnitide_cli.commands.setup import engine_options, frame_fit
@@ -65,8 +66,8 @@ def soak(
     chosen = engine_options(manifest, flags)
     status = StatusLine(sys.stderr)
     files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
-    fit = frame_fit(manifest, None)
-    row = run(files, manifest.prompt, chosen, fit, source, units, lambda done: status.show(f"unit {done} of {units}"))
+    clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
+    row = run(files, manifest.prompt, chosen, clip, units, lambda done: status.show(f"unit {done} of {units}"))
     status.clear()
     _show(row, json_lines)
 

@@ -138,7 +138,8 @@ def _described(manifest: Manifest) -> dict[str, Any]:
             }
             for state in states
         ],
-        "image_tokens": frames.max_tokens,
+        "image_tokens": frames.capped(None).max_tokens,
+        "most_image_tokens": frames.max_tokens,
         "audio_tokens_per_second": manifest.audio.tokens_per_second,
         "cache_bytes_per_token": 2 * 2 * shape.layers * shape.kv_heads * shape.head_dim,
         "default_question": manifest.default_question,

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from omnitide_cli.catalog.folders import runtime_dir
+from omnitide_cli.commands.idle import IdleTime
 from omnitide_cli.commands.interrupt import NAP_S, Interrupt
 from omnitide_cli.commands.prompt import Prompt, Silence
 from omnitide_cli.commands.schedule import Schedule
 from omnitide_cli.display.sink import Sink
 from omnitide_cli.errors import OmniTideError
-from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, UnitIngested
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, Summary, UnitIngested
 from omnitide_cli.runtime.publishing import Publisher
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Session:
     """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
     What is typed at the `prompt` comes between units; the next typed question ends the answer in hand. `commands` are
-    called for /name; /kv and /quit are known.
+    called for /name; /kv and /quit are known. `conclude` adds to the summary what only the source knows.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Session:
         *,
         prompt: Prompt | None = None,
         commands: Mapping[str, Command] | None = None,
+        conclude: Callable[[Summary], Summary] | None = None,
     ) -> None:
         self._engine = engine
         self._source = source
@@ -67,6 +69,8 @@ class Session:
         self._prompt = prompt or Silence()
         self._commands: dict[str, Command] = {"kv": self._show_kv, **(commands or {})}
         self._typed: deque[str] = deque()
+        self._conclude = conclude
+        self._idle = IdleTime()
         self._has_quit = False
         self._warnings_told = 0
         self._clock = 0.0
@@ -89,16 +93,20 @@ class Session:
         except BaseException as error:
             self._sink.failed(error)
             with suppress(Exception):  # the engine may be what failed
-                self._emit(self._engine.summary())
+                self._emit(self._summary())
             raise
         finally:
             self._interrupt.on_request(None)
             self._published.close()
-        self._emit(self._engine.summary())
+        self._emit(self._summary())
 
     def _emit(self, event: Event) -> None:
         self._published.emit(event)
         self._sink.emit(event)
+
+    def _summary(self) -> Summary:
+        summary = replace(self._engine.summary(), maintain_idle_s=self._idle.used_s)
+        return self._conclude(summary) if self._conclude else summary
 
     @property
     def _is_over(self) -> bool:
@@ -111,13 +119,14 @@ class Session:
                 if origin is None:
                     origin = time.monotonic() - unit.start
                     schedule.start_at(unit.start)
+                due = origin + unit.end if realtime else unit.complete_at
                 if realtime:
                     self._wait_until(origin + unit.end)
                 if self._is_over:
                     return
                 self._sink.watching(unit)
                 for event in self._engine.ingest(unit):
-                    self._emit(_with_lag(event, origin + unit.end) if realtime else event)
+                    self._emit(self._measured(event, unit, due))
                 self._published.offer()
                 self._clock = unit.end
                 self._ask(schedule.due(unit.end))
@@ -210,10 +219,15 @@ class Session:
             if self._is_over:
                 return
             self._sink.asking(question, self._clock)
+            answered: float | None = None
             for event in self._engine.ask(question, at=self._clock):
                 self._emit(event)
                 if isinstance(event, AnswerDelta):
                     self._give_way()
+                elif isinstance(event, Answer):
+                    answered = time.monotonic()
+            if answered is not None:
+                self._idle.spent(answered, time.monotonic())
 
     def _give_way(self) -> None:
         """A question that is typed meanwhile ends the answer in hand, as in a talk; commands wait."""
@@ -226,9 +240,11 @@ class Session:
             self._emit(Notice(code=warning.code, message=warning.message, hint=warning.hint))
             self._warnings_told += 1
 
-
-def _with_lag(event: Event, due: float) -> Event:
-    """A unit's event with the time by which it is behind the stream; `due` is when its last sample was there."""
-    if isinstance(event, UnitIngested):
-        return replace(event, lag_ms=max(0.0, time.monotonic() - due) * 1000)
-    return event
+    def _measured(self, event: Event, unit: MediaUnit, due: float | None) -> Event:
+        """A unit's event with what only the stream knows; `due` is when its last sample was there."""
+        if not isinstance(event, UnitIngested) or due is None:
+            return event
+        now = time.monotonic()
+        self._idle.next_due = due + unit.end - unit.start
+        self._idle.spent(now - event.maintain_ms / 1000, now)
+        return replace(event, lag_ms=max(0.0, now - due) * 1000, dropped_frames=unit.dropped_frames)

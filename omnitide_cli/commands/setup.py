@@ -7,7 +7,7 @@ from typing import Any
 
 from omnitide_cli.catalog.folders import costs_file
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.media import FrameFit
+from omnitide_cli.media import FrameFit, SourceWarning
 from omnitide_cli.runtime.options import EngineOptions, check_watermarks
 
 
@@ -24,4 +24,11 @@ def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
     frames = manifest.frames.capped(image_tokens)
     if frames.mode == "square":
         return FrameFit.square(frames.size)
+    if frames.mode == "slices":
+        return FrameFit.slices(frames.size, max_slices=frames.slices)
     return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
+
+
+def sound_left_out(manifest: Manifest) -> SourceWarning:
+    """What is told when a source has sound and the model has no encoder for it."""
+    return SourceWarning("no-sound", f"{manifest.title} takes no sound: it is left out", "--no-audio does so quietly")

@@ -93,7 +93,7 @@ def watch(
     from omnitide_cli.commands.faces import Wishes, commands, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.session import Session
-    from omnitide_cli.commands.setup import engine_options, frame_fit
+    from omnitide_cli.commands.setup import engine_options, frame_fit, sound_left_out
     from omnitide_cli.media import open_source
     from omnitide_cli.media.container import display_name
 
@@ -137,12 +137,14 @@ def watch(
                     fit=frame_fit(manifest, image_tokens),
                     unit_seconds=unit_seconds,
                     video=not no_video,
-                    audio=not no_audio,
+                    audio=not no_audio and manifest.hears,
                     start=start,
                     duration=duration,
                     loops=loop,
                 )
             stack.enter_context(media)
+            if media.info.has_audio and not (no_audio or manifest.hears):
+                media.warnings.append(sound_left_out(manifest))
             if not (schedule or no_ask):
                 faces.people.hint("nothing will be asked; --ask TEXT asks after the last second")
             wide, tall = media.info.width, media.info.height

@@ -40,9 +40,15 @@ def info_lines(model: Described, out: TextIO) -> None:
     ]
     rows += [(file["role"], f"{size(file['bytes'])}  {file['path'] or file['name']}") for file in model["files"]]
     rows += [
-        ("a second", f"at most {model['image_tokens']} tokens of picture, {model['audio_tokens_per_second']} of sound"),
+        ("a second", f"{_picture(model)}, {model['audio_tokens_per_second'] or 'none'} of sound"),
         ("cache", f"{size(model['cache_bytes_per_token'])} a token (f16)"),
         ("asks", model["default_question"]),
     ]
     for line in table_lines(rows, columns(out) if out.isatty() else None):
         out.write(f"{line}\n")
+
+
+def _picture(model: Described) -> str:
+    least, most = model["image_tokens"], model["most_image_tokens"]
+    raised = f" ({most} with --image-tokens {most})" if most > least else ""
+    return f"at most {least} tokens of picture{raised}"

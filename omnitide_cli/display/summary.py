@@ -36,8 +36,15 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
     rejected = f", {moved.rejected} rejected" if moved.rejected else ""
     work = f" ({moved.rows} rows, {size(moved.bytes)}, {moved.ms:.1f} ms)" if moved.accepted else ""
     rows.append(("migration", f"{counted(moved.accepted, 'round')}{rejected}{work}"))
+    if summary.maintain_idle_s:
+        share = min(1.0, summary.maintain_idle_s / summary.maintain_s) if summary.maintain_s else 1.0
+        rows.append(("upkeep", f"{share:.0%} of it while waiting for the next second"))
     if summary.dropped_frames:
         rows.append(("dropped", counted(summary.dropped_frames, "frame")))
+    if summary.lost_sound_s:
+        rows.append(("lost", f"{summary.lost_sound_s:.2f} s of sound"))
+    if summary.sound_skew_ms:
+        rows.append(("sound clock", f"corrected by {summary.sound_skew_ms:+.0f} ms"))
     rows.append(("answers", str(summary.answers)))
     kv = summary.kv_bytes
     rows.append(

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 Pixel = TypeVar("Pixel", np.uint8, np.uint16)
 
+MOST_SLICES = 9
+LONGEST_SIDE = 1 << 14  # that the encoder takes
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -28,13 +31,15 @@ class Placement:
 class FrameFit:
     """A canvas of whole cells of `cell` × `cell` pixels, between `min_cells` and `max_cells` of them.
 
-    A `fixed` canvas has always the same size, else it follows the frame's ratio. Make one with `square` or `patches`.
+    A `fixed` canvas has always the same size, else it follows the frame's ratio; an `open` one has the frame's own
+    borders where it is larger than a cell. Make one with `square`, `patches` or `slices`.
     """
 
     cell: int
     min_cells: int
     max_cells: int
     fixed: bool
+    open: bool = False
 
     @classmethod
     def square(cls, side: int) -> FrameFit:
@@ -52,6 +57,18 @@ class FrameFit:
         if patch < 1 or not 1 <= min_tokens <= max_tokens:
             raise ValueError(f"need patch ≥ 1 and 1 ≤ min_tokens ≤ max_tokens, got {patch}, {min_tokens}, {max_tokens}")
         return cls(cell=patch, min_cells=min_tokens, max_cells=max_tokens, fixed=False)
+
+    @classmethod
+    def slices(cls, side: int, *, max_slices: int) -> FrameFit:
+        """For models that cut a frame of more than `side` × `side` pixels into slices of that area themselves.
+
+        libmtmd makes at least two slices and one more than the frame's area calls for at most, never above
+        MOST_SLICES. What is not to be cut is letterboxed (libmtmd would stretch it).
+        """
+        if max_slices < 2:
+            return cls.square(side)
+        area = MOST_SLICES if max_slices >= MOST_SLICES else max_slices - 1
+        return cls(cell=side, min_cells=1, max_cells=area, fixed=False, open=True)
 
     def place(self, width: int, height: int) -> Placement:
         """Where a frame of `width` × `height` pixels goes."""
@@ -76,6 +93,8 @@ class FrameFit:
 def _place(fit: FrameFit, width: int, height: int) -> Placement:
     if fit.fixed:
         return _scaled(width, height, _largest_scale(width, height, fit.cell, 1), fit.cell, fit.cell)
+    if fit.open:
+        return _place_open(fit, width, height)
     scale = min(1.0, _largest_scale(width, height, fit.cell, fit.max_cells))
     columns, rows = _cells(width * scale, fit.cell), _cells(height * scale, fit.cell)
     if columns * rows < fit.min_cells:
@@ -89,6 +108,16 @@ def _place(fit: FrameFit, width: int, height: int) -> Placement:
         if columns * rows > fit.max_cells:
             columns, rows = _cells(width * scale, fit.cell), _cells(height * scale, fit.cell)
     return _scaled(width, height, scale, columns * fit.cell, rows * fit.cell)
+
+
+def _place_open(fit: FrameFit, width: int, height: int) -> Placement:
+    scale = min(1.0, fit.cell * math.sqrt(fit.max_cells / (width * height)), LONGEST_SIDE / max(width, height))
+    wide, high = max(1, math.floor(width * scale)), max(1, math.floor(height * scale))
+    if max(wide, high) <= fit.cell:
+        return _place(FrameFit.square(fit.cell), width, height)
+    longest = fit.max_cells * fit.cell**2  # of a strip one pixel thick, which the scale alone leaves too long
+    wide, high = min(wide, longest // high), min(high, longest // wide)
+    return Placement(wide, high, wide, high)
 
 
 def _largest_scale(width: int, height: int, cell: int, cells: int) -> float:

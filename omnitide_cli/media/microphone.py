@@ -27,6 +27,9 @@ BUFFER_S = 0.2
 SILENT_S = 1.5
 """A device that gives no block for so long is lost; silence is blocks of zeros."""
 
+STARTING_S = 4.0
+"""The same for its first block: sound servers may take their time."""
+
 WITHOUT = "--mic none goes without sound."
 
 
@@ -56,7 +59,9 @@ class Microphone(Link):
         self._heard_at = time.monotonic()
         try:
             stream.start()
-            while not self.closing and time.monotonic() - self._heard_at < SILENT_S and stream.active:
+            while not self.closing and stream.active:
+                if time.monotonic() - self._heard_at > (SILENT_S if self.connected else STARTING_S):
+                    break
                 if not self.connected and self._first_block.is_set():
                     self.up()
                 (self._closing if self.connected else self._first_block).wait(0.1)

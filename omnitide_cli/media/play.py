@@ -100,8 +100,8 @@ class Play:
         if picture is None and sound is None:
             only = "sound" if video else "picture"
             raise UsageError(
-                f"{display_name(self._path)} has only {only}, and {only} is switched off",
-                f"Leave out {'--no-audio' if video else '--no-video'}.",
+                f"{display_name(self._path)} has only {only}, and no {only} is taken",
+                "Leave out --no-audio, or choose a model that hears." if video else "Leave out --no-video.",
             )
         local = local_path(self._path) is not None
         if picture is not None and sound is not None and local:

@@ -196,3 +196,8 @@ class Summary(Event):
     maintain_s: float = 0.0
     answer_s: float = 0.0
     peak_rss_bytes: int = 0
+    maintain_idle_s: float = 0.0
+    """Of `maintain_s`, what ran before the next second of a live stream was over."""
+    lost_sound_s: float = 0.0
+    sound_skew_ms: float = 0.0
+    """By how much the sound card's clock was corrected; above 0 if it is slow."""

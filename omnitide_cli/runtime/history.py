@@ -7,22 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, session_params
-
-
-class Part(NamedTuple):
-    """A span to add: `length` tokens of one role; an image `width` tokens wide is a raster."""
-
-    role: str
-    length: int
-    width: int = 0
+from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, Part, session_params
 
 
 class History(HistoryView):

@@ -6,7 +6,7 @@ A session belongs to one thread; only `interrupt` may be called from another. Se
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,33 @@ from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.runtime.costs import Costs
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.view import LAYOUT_NAMES, LAYOUTS, ROLES, UNIT_KINDS, HistoryView, Span, Unit, session_params
+from omnitide_cli.runtime.view import (
+    LAYOUT_NAMES,
+    LAYOUTS,
+    ROLE_NAMES,
+    ROLES,
+    UNIT_KINDS,
+    HistoryView,
+    Part,
+    Span,
+    Unit,
+    session_params,
+)
 
-__all__ = ["LAYOUTS", "LAYOUT_NAMES", "Session", "Span", "Unit", "log_mel"]
+__all__ = ["LAYOUTS", "LAYOUT_NAMES", "EncodedImage", "Session", "Span", "Unit", "log_mel"]
 
 Floats = NDArray[np.float32]
+
+MOST_SLICED_TOKENS = 2048
+"""Ten images and their marks, however small the picture that they were cut from."""
+
+
+class EncodedImage(NamedTuple):
+    """Spans of a picture, its tokens (-1 where a row is meant), and its rows [count of -1, n_embd]."""
+
+    parts: list[Part]
+    tokens: NDArray[np.int32]
+    rows: Floats
 
 
 class Session(HistoryView):
@@ -84,7 +106,7 @@ class Session(HistoryView):
             check(lib.ot_unit_tokens(self._open, ROLES[role], list(tokens), len(tokens)))
 
     def add_image(self, rgb: NDArray[np.uint8]) -> int:
-        """Encode a picture [H, W, 3] into the unit in hand; the number of tokens it takes."""
+        """Encode a picture [H, W, 3] into the unit in hand; the tokens it takes, marks between slices included."""
         height, width = _picture_size(rgb)
         count = ffi.new("uint32_t *")
         check(lib.ot_unit_image(self._open, _bytes(rgb), width, height, count))
@@ -175,15 +197,25 @@ class Session(HistoryView):
             check(lib.ot_session_key(self._open, layer, int(cell), ffi.from_buffer("float[]", row), width))
         return out
 
-    def encode_image(self, rgb: NDArray[np.uint8], n_embd: int) -> tuple[Floats, int]:
-        """Embeddings [n, n_embd] of a picture [H, W, 3], and its raster width (0: none)."""
+    def encode_image(self, rgb: NDArray[np.uint8], n_embd: int) -> EncodedImage:
+        """What the encoder makes of a picture [H, W, 3]; the history stays as it is."""
         height, width = _picture_size(rgb)
-        count, raster = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-        data = _bytes(rgb)
-        rows = np.empty((max(height * width // 16, 16), n_embd), dtype=np.float32)
-        pointer = ffi.from_buffer("float[]", rows)
-        check(lib.ot_encode_image(self._open, data, width, height, pointer, rows.shape[0], count, raster))
-        return rows[: count[0]].copy(), raster[0]
+        most = max(height * width // 16, MOST_SLICED_TOKENS)
+        parts, tokens = ffi.new("ot_part[]", most), np.empty(most, dtype=np.int32)
+        rows = np.empty((most, n_embd), dtype=np.float32)
+        n_parts, n_tokens = ffi.new("size_t *"), ffi.new("size_t *")
+        where = ffi.from_buffer("int32_t[]", tokens), ffi.from_buffer("float[]", rows)
+        check(
+            lib.ot_encode_image(
+                self._open, _bytes(rgb), width, height, parts, most, n_parts, where[0], where[1], most, n_tokens
+            )
+        )
+        found = tokens[: n_tokens[0]].copy()
+        return EncodedImage(
+            [Part(ROLE_NAMES[part.role], part.length, part.width) for part in parts[0 : n_parts[0]]],
+            found,
+            rows[: np.count_nonzero(found < 0)].copy(),
+        )
 
     def encode_audio(self, pcm: Floats, n_embd: int, left: Floats | None = None, right: Floats | None = None) -> Floats:
         """Embeddings [n, n_embd] of sound (mono, 16 kHz)."""

@@ -9,13 +9,13 @@ from typing import Any
 import omnitide_cli
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.events import KvBytes, SessionStarted
-from omnitide_cli.runtime.history import History, Part
+from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.kv_state import KvState, Moment, SessionSnapshot, Simulation
 from omnitide_cli.runtime.options import EngineOptions, check_watermarks
 from omnitide_cli.runtime.reports import migration, retention
 from omnitide_cli.runtime.sizing import check_low_watermark, whole_pages
 from omnitide_cli.runtime.timeline import Timeline
-from omnitide_cli.runtime.view import span_ratio
+from omnitide_cli.runtime.view import Part, span_ratio
 
 MOST_CELLS = 1 << 24
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,14 @@ UNIT_KIND_NAMES = {value: name for name, value in UNIT_KINDS.items()}
 ROLE_NAMES = {value: name for name, value in ROLES.items()}
 CELL_LETTERS = bytes.maketrans(bytes(range(4)), b".MSR")  # OT_CELL_*
 KERNELS = {"tiled": lib.OT_KERNEL_TILED, "cells": lib.OT_KERNEL_CELLS, "span": lib.OT_KERNEL_SPAN}
+
+
+class Part(NamedTuple):
+    """A span to add: `length` tokens of one role; an image `width` tokens wide is a raster."""
+
+    role: str
+    length: int
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)

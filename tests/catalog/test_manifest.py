@@ -14,7 +14,7 @@ from omnitide_cli.catalog.manifest import (
     models_dir,
     read_manifest,
 )
-from omnitide_cli.errors import ModelError
+from omnitide_cli.errors import ModelError, UsageError
 
 
 @pytest.mark.parametrize("name", model_names())
@@ -23,11 +23,27 @@ def test_a_shipped_manifest_is_whole(name: str) -> None:
     assert manifest.name == name
     assert manifest.default_question.endswith("?")
     assert manifest.mmproj is not None
-    assert manifest.audio.tokens_per_second == 25
-    assert manifest.prompt.system_prefix == "<|im_start|>system\n"
-    assert manifest.prompt.question_suffix == "<|im_end|>\n<|im_start|>assistant\n"
-    assert manifest.prompt.response_suffix == manifest.prompt.system_suffix == "<|im_end|>\n<|im_start|>user\n"
-    assert (manifest.prompt.image_prefix, manifest.prompt.audio_suffix) == ("<|vision_bos|>", "<|audio_eos|>")
+    prompt = manifest.prompt
+    assert prompt.system_prefix == "<|im_start|>system\n"
+    assert prompt.question_suffix.startswith("<|im_end|>\n<|im_start|>assistant\n")
+    assert prompt.response_suffix == prompt.system_suffix == "<|im_end|>\n<|im_start|>user\n"
+    own_marks = prompt.image_prefix, prompt.image_suffix, prompt.audio_prefix, prompt.audio_suffix
+    if manifest.frames.mode == "slices":  # whose encoder marks its images
+        assert own_marks == ("", "", "", "")
+        assert not manifest.hears
+        assert prompt.question_suffix.endswith("<think>\n\n</think>\n\n")
+    else:
+        assert own_marks == ("<|vision_bos|>", "<|vision_eos|>", "<|audio_bos|>", "<|audio_eos|>")
+        assert manifest.audio.tokens_per_second == 25
+
+
+def test_what_is_downloaded_is_pinned() -> None:
+    for manifest in map(load_manifest, model_names()):
+        for file in (manifest.model, manifest.mmproj):
+            assert file is not None
+            if file.repo:
+                assert len(file.revision) == 40
+                assert file.size > 1e9
 
 
 def test_the_default_model_comes_first_and_downloads_nothing() -> None:
@@ -59,6 +75,22 @@ def test_a_cap_lowers_the_tokens_of_a_frame_but_never_raises_them() -> None:
     assert patches.capped(100) == Frames("patches", 100, multiple=28)
 
 
+def test_slices_have_a_default_cap_that_may_be_raised_and_lowered() -> None:
+    frames = load_manifest("minicpm-v-4.5").frames
+    found = [(capped.max_tokens, capped.slices) for capped in map(frames.capped, (None, 64, 200, 640, 9999))]
+    assert found == [(256, 3), (64, 0), (192, 2), (640, 9), (640, 9)]
+    with pytest.raises(UsageError, match="--image-tokens 63"):
+        frames.capped(63)
+
+
+def test_the_largest_unit_of_slices_has_their_marks() -> None:
+    """Before and behind ten images, behind two of three rows; here one after each slice but the last."""
+    manifest = load_manifest("minicpm-o-4.5")
+    assert manifest.unit_tokens(1.0, 640) >= 640 + 20 + 8 + 2
+    assert manifest.unit_tokens(1.0, 640) < 680
+    assert manifest.unit_tokens(5.0) - manifest.unit_tokens(1.0) == 0
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ModelError, match="'gpt-5'") as caught:
         load_manifest("gpt-5")
@@ -88,6 +120,7 @@ def test_a_name_is_no_path(name: str) -> None:
             "at least 4 tokens, not 3",
         ),
         ('mode = "square"', 'mode = "round"', "frames.mode is 'round'"),
+        ('mode = "square"', 'mode = "slices"', "a source image has 64 tokens, more than 16"),
         ("[files.mmproj]\n", "[files.projector]\n", "unknown key files.projector"),
         (
             'path = "demo/omnitide-demo-f16.gguf"',

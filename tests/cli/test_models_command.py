@@ -77,6 +77,8 @@ def test_the_known_models_are_listed(omnitide: Omnitide) -> None:
     rows = [json.loads(line) for line in omnitide("models", "list", "--json").out.splitlines()]
     assert [(row["name"], row["state"], row["default"]) for row in rows] == [
         ("omnitide-demo", "shipped", True),
+        ("minicpm-o-4.5", "not here", False),
+        ("minicpm-v-4.5", "not here", False),
         ("qwen2.5-omni-3b", "not here", False),
         ("qwen2.5-omni-7b", "not here", False),
     ]
@@ -116,3 +118,8 @@ def test_the_shipped_model_stays(omnitide: Omnitide) -> None:
 
 def test_removing_what_is_not_here_is_no_error(omnitide: Omnitide) -> None:
     assert omnitide("models", "remove", "qwen2.5-omni-3b").out == "qwen2.5-omni-3b is not on this machine\n"
+
+
+def test_a_model_that_does_not_hear_says_so(omnitide: Omnitide) -> None:
+    line = next(line for line in omnitide("models", "info", "minicpm-v-4.5").out.splitlines() if "a second" in line)
+    assert line.split("  ")[-1] == "at most 256 tokens of picture (640 with --image-tokens 640), none of sound"

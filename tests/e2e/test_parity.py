@@ -19,6 +19,7 @@ from random_stream import Running
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.session import Session, log_mel
+from omnitide_cli.runtime.view import Part
 
 Reference = dict[str, NDArray]
 PICTURE = 5e-4
@@ -51,8 +52,9 @@ def difference(found: NDArray, expected: NDArray) -> float:
 
 
 def test_picture_embedding(demo: Running, reference: Reference) -> None:
-    rows, width = demo.session.encode_image(reference["image"], demo.model.n_embd)
-    assert (rows.shape, width) == ((16, demo.model.n_embd), 4)
+    parts, tokens, rows = demo.session.encode_image(reference["image"], demo.model.n_embd)
+    assert parts == [Part("image", 16, width=4)]
+    assert set(tokens) == {-1}
     assert difference(rows, reference["image_embedding"]) < PICTURE
 
 

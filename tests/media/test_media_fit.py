@@ -70,8 +70,42 @@ def test_patches_of_frames_people_have(width: int, height: int, canvas: tuple[in
     assert (place.canvas_width, place.canvas_height) == canvas
 
 
+@given(width=SIDES, height=SIDES, side=st.sampled_from([56, 448]), most=st.integers(2, 12))
+def test_frames_to_be_sliced_keep_their_ratio_and_their_borders(width: int, height: int, side: int, most: int) -> None:
+    place = FrameFit.slices(side, max_slices=most).place(width, height)
+    area = place.canvas_width * place.canvas_height
+    assert area <= (9 if most >= 9 else most - 1) * side**2
+    if max(place.canvas_width, place.canvas_height) > side:
+        assert (place.canvas_width, place.canvas_height) == (place.width, place.height)
+        scale = min(1.0, place.width / width, place.height / height)
+        assert place.width <= width
+        assert place.height <= height
+        if min(place.width, place.height) > 1:
+            assert abs(place.width - width * scale) <= 1 + width / height
+            assert abs(place.height - height * scale) <= 1 + height / width
+    else:
+        assert place == FrameFit.square(side).place(width, height)
+
+
+@pytest.mark.parametrize(
+    ("most", "size", "canvas"),
+    [
+        (3, (1920, 1080), (844, 475)),  # an area of two slices, which are cut into at most three
+        (9, (1920, 1080), (1792, 1008)),  # nine, which is all there ever are
+        (9, (1280, 720), (1280, 720)),
+        (3, (320, 240), (448, 448)),  # smaller than a slice: letterboxed, not cut
+        (1, (1280, 720), (448, 448)),  # a source image alone
+        (0, (1280, 720), (448, 448)),
+        (9, (40000, 20), (16384, 8)),  # no side is longer than the encoder takes
+    ],
+)
+def test_slices_of_frames_people_have(most: int, size: tuple[int, int], canvas: tuple[int, int]) -> None:
+    place = FrameFit.slices(448, max_slices=most).place(*size)
+    assert (place.canvas_width, place.canvas_height) == canvas
+
+
 @pytest.mark.parametrize(("width", "height"), [(7680, 4320), (2, 2), (4000, 16), (1, 300), (112, 112)])
-@pytest.mark.parametrize("fit", [FrameFit.square(112), FrameFit.patches(28)])
+@pytest.mark.parametrize("fit", [FrameFit.square(112), FrameFit.patches(28), FrameFit.slices(112, max_slices=4)])
 def test_fit_draws_what_place_says_in_the_middle_of_black(width: int, height: int, fit: FrameFit) -> None:
     canvas = fit.fit(np.full((height, width, 3), 200, np.uint8))
     place = fit.place(width, height)

@@ -93,9 +93,9 @@ def example(threads: int) -> tuple[Template, list[tuple[NDArray[np.float32], int
         for unit in source:
             assert unit.frame is not None
             assert unit.audio is not None
-            picture, width = running.session.encode_image(unit.frame, running.model.n_embd)
+            (part,), _, picture = running.session.encode_image(unit.frame, running.model.n_embd)
             sound = running.session.encode_audio(unit.audio, running.model.n_embd, unit.audio_left, unit.audio_right)
-            seconds.append((picture, width, sound))
+            seconds.append((picture, part.width, sound))
     template = Template.of(manifest.prompt, running.model)
     running.close()
     return template, seconds

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from omnitide_cli.errors import RuntimeFailure, UsageError
-from omnitide_cli.runtime.history import History, Part
+from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.view import Part
 
 SMALL = EngineOptions(high_watermark=60, low_watermark=40)
 

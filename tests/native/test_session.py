@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,25 @@ def test_an_interrupted_unit_is_taken_back(models: dict[str, Path]) -> None:
     stream.media()
     running.session.check()
     running.close()
+
+
+@pytest.mark.parametrize("layout", ["native", "class-packing", "eager"])
+def test_a_unit_that_was_taken_back_leaves_no_hole(models: dict[str, Path], layout: str) -> None:
+    cells = []
+    for fails in (False, True):
+        running = Running.open(models["qwen2"], replace(SMALL, layout=layout), 512)
+        stream = Stream(running, seed=6)
+        stream.system()
+        if fails:
+            running.session.interrupt()
+            with pytest.raises(Interrupted):
+                stream.add("media", [stream.text("boundary", 90)])
+            running.session.interrupt(False)
+        stream.add("media", [stream.text("boundary", 20)])
+        running.session.check()
+        cells.append(running.session.tokens()[:, 0].tolist())
+        running.close()
+    assert cells[0] == cells[1]
 
 
 def test_units_larger_than_a_batch_are_split(models: dict[str, Path]) -> None:

@@ -10,7 +10,7 @@ import naive_layout
 from naive_layout import Costs, Geometry, Moves, Stats, Work
 from naive_policies import Rules, Token, Unit, retain
 
-from omnitide_cli.runtime.history import Part
+from omnitide_cli.runtime.view import Part
 
 LARGE = 64  # tokens of a batch that takes the tiled kernel
 PLACEMENTS = {"native": "native", "class-packing": "class"}  # all others: span

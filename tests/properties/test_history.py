@@ -16,10 +16,10 @@ from naive_layout import Costs, Geometry, Moves, Stats, plan, round_up
 from naive_policies import Rules, Token
 
 from omnitide_cli.errors import RuntimeFailure
-from omnitide_cli.runtime.history import History, Part
+from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.native import lib, text
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.view import CELL_LETTERS, LAYOUT_NAMES, LAYOUTS, POLICIES, POSITIONS
+from omnitide_cli.runtime.view import CELL_LETTERS, LAYOUT_NAMES, LAYOUTS, POLICIES, POSITIONS, Part
 
 KERNEL_FLAGS = {"tiled": ("f16", "auto"), "cells": ("q8_0", "auto"), "span": ("f16", "off")}
 COST_NAMES = ("tile_us", "cell_us", "slice_cell_us", "span_cell_us", "key_row_us", "value_row_us")

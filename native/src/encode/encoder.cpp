@@ -11,8 +11,9 @@
 namespace ot {
 namespace {
 
-constexpr uint32_t kMinFrames = 4;     // fewer give no token and abort inside the encoder
-constexpr uint32_t kMaxFrames = 3000;  // positions the encoder has
+constexpr uint32_t kMinFrames = 4;      // fewer give no token and abort inside the encoder
+constexpr uint32_t kMaxFrames = 3000;   // positions the encoder has
+constexpr uint32_t kMaxSide = 1 << 14;  // libmtmd counts pixels in an int
 
 // The first two members of mtmd_context; no API hands them out. check_layout() holds them against what the API says.
 struct MtmdHead {
@@ -43,6 +44,10 @@ bool is_whisper_projector(projector_type type) {
     }
 }
 
+// Projectors whose slices were checked: a source image first, each image between marks, plain positions. MiniCPM-V and
+// MiniCPM-o up to 4.5.
+bool is_cutting_projector(projector_type type) { return type == PROJECTOR_TYPE_MINICPMV; }
+
 struct FreeBitmap {
     void operator()(mtmd_bitmap * bitmap) const { mtmd_bitmap_free(bitmap); }
 };
@@ -56,8 +61,10 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
     : mtmd_(mtmd), mrope_(mrope), n_embd_(n_embd), threads_(threads) {
     if (!mtmd) return;
     vision_ = mtmd_support_vision(mtmd);
+    const bool as_expected = layout_as_expected(mtmd);
+    cuts_ = vision_ && as_expected && is_cutting_projector(clip_get_projector_type(head_of(mtmd).vision));
     if (!mtmd_support_audio(mtmd)) return;
-    if (!layout_as_expected(mtmd)) {
+    if (!as_expected) {
         why_no_audio_ = "libmtmd does not look as expected";
         return;
     }
@@ -71,23 +78,39 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
     }
 }
 
-Embedding Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height) {
+std::vector<Piece> Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height, const std::function<void()> & before_each) {
     if (!vision_) throw EncodeError{"the model has no vision encoder", true};
     if (!rgb || width == 0 || height == 0) throw EncodeError{"the image is empty"};  // libmtmd aborts at it
+    if (width > kMaxSide || height > kMaxSide) throw EncodeError{"an image may have at most " + std::to_string(kMaxSide) + " pixels a side"};
     const std::unique_ptr<mtmd_bitmap, FreeBitmap> bitmap{mtmd_bitmap_init(width, height, rgb)};
     const std::unique_ptr<mtmd_input_chunks, FreeChunks> chunks{mtmd_input_chunks_init()};
     const mtmd_input_text text{mtmd_get_marker(mtmd_), std::char_traits<char>::length(mtmd_get_marker(mtmd_)), false, true};
     const mtmd_bitmap * bitmaps[] = {bitmap.get()};
     if (mtmd_tokenize(mtmd_, chunks.get(), &text, bitmaps, 1) != 0) throw EncodeError{"the image can't be prepared for the encoder"};
 
-    const mtmd_input_chunk * image = nullptr;
+    std::vector<Piece> pieces;
+    bool any_image = false;
     for (size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
         const mtmd_input_chunk * chunk = mtmd_input_chunks_get(chunks.get(), i);
-        if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) continue;  // mtmd's own markers
-        if (image) throw EncodeError{"this model cuts images into slices, which is not supported yet", true};
-        image = chunk;
+        if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_IMAGE) {
+            if (any_image && !cuts_) throw EncodeError{"this model cuts images into slices in a way that is not supported yet", true};
+            before_each();
+            pieces.push_back({cuts_ && !any_image ? Piece::Kind::Source : Piece::Kind::Slice, {}, encode(chunk)});
+            any_image = true;
+        } else if (cuts_) {  // other models' marks are ours to write
+            size_t n = 0;
+            const llama_token * tokens = mtmd_input_chunk_get_tokens_text(chunk, &n);
+            if (std::find(tokens, tokens + n, LLAMA_TOKEN_NULL) != tokens + n) {
+                throw EncodeError{"the language model's vocabulary lacks the marks between this encoder's images", true};
+            }
+            pieces.push_back({Piece::Kind::Mark, {tokens, tokens + n}, {}});
+        }
     }
-    if (!image) throw EncodeError{"the image gives no tokens"};
+    if (!any_image) throw EncodeError{"the image gives no tokens"};
+    return pieces;
+}
+
+Embedding Encoder::encode(const mtmd_input_chunk * image) const {
     if (mtmd_decode_use_non_causal(mtmd_, image)) throw EncodeError{"this model attends to images without a causal mask, which is not supported yet", true};
     if (mtmd_encode_chunk(mtmd_, image) != 0) throw EncodeError{"the image encoder failed"};
 

@@ -1,16 +1,19 @@
 // Image and audio encoders on libmtmd: pixels and samples in, rows of embeddings for the language model out.
 //
 // Stock mtmd wraps images in text that Qwen2.5-Omni's vocabulary lacks and pads every sound to 30 s. We take the image
-// chunk alone, and encode sound by the window it comes in (25 tokens a second) on the audio model mtmd has loaded.
+// chunk alone, and encode sound by the window it comes in (25 tokens a second) on the audio model mtmd has loaded. Of
+// models that cut a picture into a source image and slices we take the marks between them, too.
 #pragma once
 
 #include "encode/mel.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 struct mtmd_context;
+struct mtmd_input_chunk;
 struct clip_ctx;
 
 namespace ot {
@@ -19,6 +22,18 @@ struct Embedding {
     uint32_t n_rows = 0;
     uint32_t width = 0;       // > 0: a raster with this many tokens a row
     std::vector<float> rows;  // n_rows x n_embd
+};
+
+// A stretch of an encoded picture, in the order in which the language model reads them.
+struct Piece {
+    enum class Kind : uint8_t {
+        Mark,    // the model's own tokens before, between and behind images
+        Source,  // the whole picture, by a model that cuts pictures
+        Slice,   // a part of it; or the picture, by a model that cuts none
+    };
+    Kind kind = Kind::Slice;
+    std::vector<int32_t> tokens;  // of a mark
+    Embedding image;              // of a source or a slice
 };
 
 class Encoder {
@@ -30,16 +45,20 @@ public:
     bool has_audio() const { return audio_ != nullptr; }
     const std::string & why_no_audio() const { return why_no_audio_; }
 
-    // 8-bit RGB, row-major. Throws EncodeError.
-    Embedding image(const uint8_t * rgb, uint32_t width, uint32_t height);
+    // 8-bit RGB, row-major. `before_each` is called before every image that is encoded, and may throw to give up.
+    // Throws EncodeError.
+    std::vector<Piece> image(const uint8_t * rgb, uint32_t width, uint32_t height, const std::function<void()> & before_each = [] {});
 
     // Mono at 16 kHz; no rows when the window is too short for one token. Throws EncodeError.
     Embedding audio(Sound window, Sound left, Sound right);
 
 private:
+    Embedding encode(const mtmd_input_chunk * image) const;
+
     mtmd_context * mtmd_;
     clip_ctx * audio_ = nullptr;
     bool vision_ = false;
+    bool cuts_ = false;  // pictures into a source image and slices
     bool mrope_;
     uint32_t n_embd_;
     int threads_;

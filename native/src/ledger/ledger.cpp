@@ -70,29 +70,6 @@ void shorten(Unit & unit, const std::vector<KeepRange> & keep, bool mrope, std::
 
 bool is_image(Role role) { return role == Role::ImageSource || role == Role::ImageSlice; }
 
-const char * role_name(Role role) {
-    switch (role) {
-        case Role::Boundary: return "boundary";
-        case Role::ImageSource: return "image-source";
-        case Role::ImageSlice: return "image-slice";
-        case Role::Audio: return "audio";
-        case Role::Text: return "text";
-        case Role::Response: return "response";
-        case Role::System: return "system";
-    }
-    return "unknown";
-}
-
-const char * unit_kind_name(UnitKind kind) {
-    switch (kind) {
-        case UnitKind::System: return "system";
-        case UnitKind::Media: return "media";
-        case UnitKind::Question: return "question";
-        case UnitKind::Response: return "response";
-    }
-    return "unknown";
-}
-
 uint32_t extent(uint32_t width, uint32_t first, uint32_t length) {
     if (width == 0 || length == 0) return length;
     const uint32_t last = first + length - 1;

@@ -29,8 +29,6 @@ enum class Role : uint8_t { Boundary, ImageSource, ImageSlice, Audio, Text, Resp
 enum class UnitKind : uint8_t { System, Media, Question, Response };
 
 bool is_image(Role role);
-const char * role_name(Role role);
-const char * unit_kind_name(UnitKind kind);
 
 // A run of tokens of one role. An image is a raster, `width` tokens a row; after retention only raster tokens
 // [first, first + length) are left of it. width == 0: not a raster, every token takes one position.

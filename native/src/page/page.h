@@ -69,8 +69,9 @@ Layout classify(const Ledger & ledger, uint32_t n_cells, Geometry geometry);
 enum class Placement : uint8_t { Class, Span, Native };
 
 // The `n` cells that new tokens get, ascending; empty when fewer than n are free. Placement::Native is llama.cpp's own
-// slot search: it returns the cells in search order (from `head`, wrapping) and moves `head` behind the last of them;
-// call it once a ubatch, as llama.cpp does. The caller lowers `head` to the first freed cell after a deletion.
+// slot search: it returns the cells in search order (from `head`, wrapping) and moves `head` behind the last of them.
+// The caller lowers `head` to the first cell that becomes free; so no free cell lies below it, and one search for all
+// ubatches of a unit finds the cells that llama.cpp's one a ubatch would.
 std::vector<Cell> place(const Layout & layout, uint32_t n, Placement placement, uint32_t & head);
 
 // --- planners: what moves ------------------------------------------------------------------------------------------
@@ -78,7 +79,6 @@ std::vector<Cell> place(const Layout & layout, uint32_t n, Placement placement, 
 // The values are part of the C API (OT_PLANNER_*). Auto picks the cheapest predicted among the others.
 enum class Planner : uint8_t { Native, Eager, ClassPacking, OrderedSuffix, Auto };
 
-const char * planner_name(Planner planner);
 Placement placement_for(Planner planner);
 
 struct Move {

@@ -1,19 +1,8 @@
-// Names, and the planner that moves nothing.
+// Which placement goes with which planner, and the planner that moves nothing.
 #include "page/page.h"
 #include "page/plan.h"
 
 namespace ot {
-
-const char * planner_name(Planner planner) {
-    switch (planner) {
-        case Planner::Native: return "native";
-        case Planner::Eager: return "eager";
-        case Planner::ClassPacking: return "class-packing";
-        case Planner::OrderedSuffix: return "ordered-suffix";
-        case Planner::Auto: return "auto";
-    }
-    return "unknown";
-}
 
 Placement placement_for(Planner planner) {
     switch (planner) {

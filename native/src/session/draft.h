@@ -1,6 +1,7 @@
 // A unit that is being put together: its spans and, in token order, either tokens or rows of embeddings.
 #pragma once
 
+#include "encode/encoder.h"
 #include "ledger/ledger.h"
 
 #include <cstdint>
@@ -38,6 +39,17 @@ struct Draft {
         spans.push_back({role, n, first, width});
         tokens.insert(tokens.end(), n, kNoToken);
         rows.insert(rows.end(), data.begin(), data.end());
+    }
+
+    void add_image(const std::vector<Piece> & pieces) {
+        for (const Piece & piece : pieces) {
+            if (piece.kind == Piece::Kind::Mark) {
+                add_tokens(Role::Boundary, piece.tokens.data(), piece.tokens.size());
+            } else {
+                const Role role = piece.kind == Piece::Kind::Source ? Role::ImageSource : Role::ImageSlice;
+                add_rows(role, piece.image.width, 0, piece.image.rows, piece.image.n_rows);
+            }
+        }
     }
 };
 

@@ -32,6 +32,10 @@ History::History(bool mrope, uint32_t n_cells, const HistorySettings & settings)
 
 std::vector<Cell> History::place(uint32_t n) { return ot::place(layout_, n, placement_, head_); }
 
+void History::give_back(const std::vector<Cell> & cells) {
+    for (const Cell cell : cells) lower_head(cell);
+}
+
 uint64_t History::append(UnitKind kind, std::vector<Span> spans, std::vector<Cell> cells, double start_s, double end_s) {
     occupy(cells, kind == UnitKind::System ? CellClass::Must : CellClass::Recent);
     return ledger_.append(kind, std::move(spans), std::move(cells), start_s, end_s);
@@ -87,7 +91,7 @@ Upkeep History::maintain(uint32_t limit) {
 
     CutResult cut = ledger_.cut(upkeep.retention.cuts, settings_.compact_positions || must_close_gaps());
     upkeep.freed = std::move(cut.freed);
-    if (!upkeep.freed.empty()) head_ = std::min(head_, upkeep.freed.front());  // as llama.cpp's own deletion does
+    if (!upkeep.freed.empty()) lower_head(upkeep.freed.front());  // as llama.cpp's own deletion does
 
     layout_ = classify(ledger_, layout_.size(), settings_.geometry);
     upkeep.migration = plan_migration(cut.shifts);

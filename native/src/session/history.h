@@ -7,6 +7,7 @@
 #include "page/page.h"
 #include "pick/pick.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -46,8 +47,10 @@ public:
     const HistorySettings & settings() const { return settings_; }
     uint32_t free_cells() const { return layout_.size() - layout_.used(); }
 
-    // Cells for the next n tokens, in token order; empty when there is no room.
+    // Cells for the next n tokens, in token order; empty when there is no room. They are free until append, extend_last
+    // or add_span takes them; give_back is for those that nothing took, because decoding failed.
     std::vector<Cell> place(uint32_t n);
+    void give_back(const std::vector<Cell> & cells);
 
     Position lay_out(std::vector<Span> & spans) const { return ledger_.lay_out(spans); }
     uint64_t append(UnitKind kind, std::vector<Span> spans, std::vector<Cell> cells, double start_s, double end_s);
@@ -61,13 +64,14 @@ public:
 private:
     bool must_close_gaps() const;
     void occupy(const std::vector<Cell> & cells, CellClass cls);
+    void lower_head(Cell freed) { head_ = std::min(head_, freed); }
     MigrationPlan plan_migration(const std::vector<Shift> & shifts) const;
 
     HistorySettings settings_;
     Ledger ledger_;
     Layout layout_;
     Placement placement_;  // follows the last plan when the planner is auto
-    Cell head_ = 0;
+    Cell head_ = 0;  // of native placement; no free cell lies below it
 };
 
 }  // namespace ot

@@ -90,10 +90,12 @@ void Session::add_tokens(Role role, const int32_t * tokens, size_t n) {
 uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height) {
     Draft & unit = draft();
     const Stopwatch watch;
-    const Embedding image = encoder_.image(rgb, width, height);
-    unit.add_rows(Role::ImageSlice, image.width, 0, image.rows, image.n_rows);
+    const uint32_t before = unit.size();
+    unit.add_image(encoder_.image(rgb, width, height, [this] {  // slices may be many: stop between two
+        if (interrupted_.load(std::memory_order_relaxed)) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
+    }));
     unit.encode_ms += watch.ms();
-    return image.n_rows;
+    return unit.size() - before;
 }
 
 uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
@@ -225,6 +227,7 @@ void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & 
 }
 
 void Session::take_back(const std::vector<Cell> & cells, Position from) {
+    history_.give_back(cells);
     if (cache_) {
         cache_->place_next({});
         cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
