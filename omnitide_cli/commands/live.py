@@ -82,7 +82,7 @@ def live(
     from omnitide_cli.commands.faces import Wishes, commands, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.session import Session
-    from omnitide_cli.commands.setup import engine_options, frame_fit
+    from omnitide_cli.commands.setup import engine_options, frame_fit, sound_left_out
     from omnitide_cli.commands.watch import _engine, _schedule
     from omnitide_cli.media import open_live
 
@@ -123,12 +123,14 @@ def live(
             with interrupt.raising():
                 source = open_live(
                     NONE if no_video else camera,
-                    NONE if no_audio else mic,
+                    mic if manifest.hears and not no_audio else NONE,
                     fit=frame_fit(manifest, image_tokens),
                     unit_seconds=unit_seconds,
                     duration=duration,
                 )
             stack.enter_context(source)
+            if mic != NONE and not (no_audio or manifest.hears):
+                source.warnings.append(sound_left_out(manifest))
             if not (schedule or no_ask):
                 faces.people.hint('nothing will be asked; --every "60=TEXT" asks every minute')
             faces.people.expect(source.units_total)

@@ -105,7 +105,8 @@ class Session:
         self._sink.emit(event)
 
     def _summary(self) -> Summary:
-        summary = replace(self._engine.summary(), maintain_idle_s=self._idle.used_s)
+        summary = self._engine.summary()
+        summary = replace(summary, maintain_idle_s=min(self._idle.used_s, summary.maintain_s))
         return self._conclude(summary) if self._conclude else summary
 
     @property

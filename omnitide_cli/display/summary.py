@@ -37,7 +37,7 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
     work = f" ({moved.rows} rows, {size(moved.bytes)}, {moved.ms:.1f} ms)" if moved.accepted else ""
     rows.append(("migration", f"{counted(moved.accepted, 'round')}{rejected}{work}"))
     if summary.maintain_idle_s:
-        share = min(1.0, summary.maintain_idle_s / summary.maintain_s) if summary.maintain_s else 1.0
+        share = summary.maintain_idle_s / summary.maintain_s
         rows.append(("upkeep", f"{share:.0%} of it while waiting for the next second"))
     if summary.dropped_frames:
         rows.append(("dropped", counted(summary.dropped_frames, "frame")))

@@ -20,6 +20,7 @@ from helpers_media import flashes
 from live_devices import LoopbackCamera, Stage
 from pty_terminal import Terminal
 
+from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.commands.idle import IdleTime
 
 Omnitide = Callable[..., Any]
@@ -102,7 +103,6 @@ def test_units_questions_and_the_summary(omnitide: Omnitide, engine: Any, webcam
     ]
     summary = events[-1]
     assert (summary["type"], summary["units"], summary["dropped_frames"]) == ("summary", 3, 0)
-    assert 0 < summary["maintain_idle_s"] < 0.01
     fed = engine.opened[0].units
     assert all(unit.frame is not None and unit.audio is None for unit in fed)
 
@@ -233,6 +233,17 @@ def test_without_portaudio_only_live_with_a_microphone_fails(
     failed = omnitide("live", "--camera", webcam.url)
     assert failed.code == 5
     assert "apt install libportaudio2" in failed.err
+
+
+def test_a_model_that_can_not_hear_needs_no_microphone(
+    omnitide: Omnitide, engine: Any, webcam: LoopbackCamera, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Manifest, "hears", property(lambda self: False))
+    done = omnitide("live", "--camera", webcam.url, "--duration", 1, "--json")
+    assert done.code == 0, done.err
+    assert [event["code"] for event in of_type([json.loads(line) for line in done.out.splitlines()], "warning")] == [
+        "no-sound"
+    ]
 
 
 def test_help_shows_examples(omnitide: Omnitide) -> None:
