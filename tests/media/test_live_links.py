@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers_media import Video, flashes, make_clip
+import rtsp_camera
+from helpers_media import Video, flashes, make_clip, plain
 
 from omnitide_cli.errors import DeviceError
 from omnitide_cli.media import FrameFit, LiveSource, camera, link, open_live
@@ -196,6 +197,22 @@ def test_a_file_is_played_at_its_pace_and_ends_the_stream(tmp_path: Path) -> Non
     frames = [unit.frame.mean() for unit in found[:2] if unit.frame is not None]
     assert frames[0] < 50
     assert source.warnings == []
+
+
+def test_a_camera_over_rtsp_that_hangs_up_is_called_again(tmp_path: Path) -> None:
+    clip = Path(make_clip(tmp_path / "live.ts", Video(plain((250, 250, 250)), seconds=2.0))).read_bytes()
+    found: list[float] = []
+    with (
+        rtsp_camera.camera(clip) as address,
+        open_live(address, "none", fit=FIT, unit_seconds=0.2, duration=10) as source,
+    ):
+        for unit in source:
+            if unit is not None and unit.frame is not None:
+                found.append(float(unit.frame.mean()))
+            if found and "camera-back" in [warning.code for warning in source.warnings]:
+                break
+    assert [warning.code for warning in source.warnings][:2] == ["camera-lost", "camera-back"]
+    assert min(found) == pytest.approx(0.75 * 250, abs=5)  # a quarter of the canvas is border
 
 
 # --- microphones
