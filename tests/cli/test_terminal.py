@@ -49,6 +49,22 @@ def test_on_a_terminal_the_default_question_is_asked_and_typed_lines_are_questio
     assert termios.tcgetattr(terminal.slave) == terminal.before
 
 
+def test_without_a_dashboard_lines_are_taken_between_units(
+    env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]
+) -> None:
+    endless = ["watch", str(clip), "--no-dashboard", "--loop", "1000"]
+    terminal = Terminal(endless, env | {scripted.DELAY: "0.05"}, tmp_path)
+    terminals.append(terminal)
+    terminal.wait_for("unit 2")
+    terminal.type("And now?\n")
+    terminal.wait_for("] And now?\r\nA red circle.\r\n")
+    terminal.type("/kv\n")
+    terminal.wait_for("page span")
+    terminal.type("/quit\n")
+    assert terminal.end() == 0
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
 def test_with_a_question_given_no_prompt_opens(
     env: dict[str, str], tmp_path: Path, clip: Path, terminals: list[Terminal]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -157,6 +158,33 @@ def test_the_cells_are_looked_at_but_not_after_every_unit() -> None:
         sink.emit(unit(index))
     assert 1 <= len(looks) < 25
     assert sink.state.cells == Cells(b"MR..", 64)
+
+
+def test_a_state_is_the_same_object_until_something_happens() -> None:
+    sink = DashboardSink("clip.mp4")
+    before = sink.state
+    assert sink.state is before
+    sink.emit(SESSION)
+    after = sink.state
+    assert after is not before
+    assert sink.state is after
+
+
+def test_of_pictures_that_were_not_shown_only_the_newest_is_kept() -> None:
+    class Seen:
+        audio = None
+
+        def __init__(self) -> None:
+            self.frame = np.zeros((2, 2, 3), np.uint8)
+
+    sink, kept = DashboardSink("clip.mp4"), []
+    for _ in range(9):
+        seen = Seen()
+        sink.watching(seen)
+        kept.append(weakref.ref(seen))
+        del seen
+    assert [ref() is not None for ref in kept] == [False] * 8 + [True]
+    assert sink.state.frame is kept[-1]().frame
 
 
 # --- words

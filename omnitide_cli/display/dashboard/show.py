@@ -26,7 +26,7 @@ from omnitide_cli.runtime.kv_state import SessionSnapshot
 
 TICK_S = 0.04
 FRAME_S = 0.1
-LEAST_REST = 9.0  # times what the last frame took: drawing takes at most a tenth of one core
+LEAST_REST = 19.0  # times what the last frame took: drawing takes at most a twentieth of one core
 SWITCH_S = 0.0005  # how long the session waits for the interpreter while a frame is being drawn
 COLOURS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
 
