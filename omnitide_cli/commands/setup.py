@@ -31,4 +31,4 @@ def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
 
 def sound_left_out(manifest: Manifest) -> SourceWarning:
     """What is told when a source has sound and the model has no encoder for it."""
-    return SourceWarning("no-sound", f"{manifest.title} takes no sound: it is left out", "--no-audio does so quietly")
+    return SourceWarning("no-sound", f"{manifest.title} takes no sound: it is left out", "--no-audio hushes this")
