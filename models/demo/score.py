@@ -8,6 +8,7 @@ from pathlib import Path
 from models.demo.convert import PROJECTOR, TEXT
 from omnitide_cli.bench.world.question import Question
 from omnitide_cli.bench.world.render import units_of
+from omnitide_cli.bench.world.scene import simple_scene
 from omnitide_cli.bench.world.split import SPLITS, Split
 from omnitide_cli.bench.world.stream import any_stream
 from omnitide_cli.catalog.manifest import load_manifest
@@ -57,7 +58,7 @@ def main() -> None:
 
 def answers(files: ModelFiles, split: Split, seed: int, units: int, cache_type: str) -> Iterator[tuple[Question, str]]:
     """Every question of a stream with what the model says, nothing forgotten."""
-    stream = any_stream(split, seed, units, max(6, units))
+    stream = any_stream(split, seed, units, max(6, units), draw=simple_scene)
     manifest = load_manifest("omnitide-demo")
     flash = "on" if cache_type == "q8_0" else "auto"
     settings = EngineOptions(policy="full", ctx=128 + units * 100, cache_type=cache_type, flash_attn=flash)

@@ -6,6 +6,7 @@ to copy and to compare.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,18 +19,32 @@ from transformers import Qwen2_5OmniThinkerForConditionalGeneration as Thinker
 from models.demo import fast
 from models.demo.mel import darken, log_mel
 from models.demo.stream import windows_of
-from omnitide_cli.bench.world.picture import Picture, any_picture
+from omnitide_cli.bench.world.picture import COLOURS, SHAPES, Picture, any_picture
 from omnitide_cli.bench.world.render import frame_of
 from omnitide_cli.bench.world.scene import OUTSIDE
 from omnitide_cli.bench.world.sound import NOTES, Sound, any_sound
 from omnitide_cli.bench.world.split import Split
 from omnitide_cli.bench.world.words import WORDS
 
+FORMS = (" unclear", *(f" {shape}" for shape in SHAPES))
+INKS = tuple(f" {colour}" for colour in COLOURS)
 HEARD = (" silence", " unclear", *(f" {word}" for word in WORDS), *(f" {note}" for note in NOTES))
 SHARPNESS = 3.0
 _AT_ONCE = 64
+_NONE = -100
 
 Capture = Callable[[nn.Module, tuple[Tensor, ...]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """images uint8 [n, 112, 112, 3], mels [n, 128, 100]; forms, inks and heard [n] count in FORMS, INKS and HEARD."""
+
+    images: Tensor
+    forms: Tensor
+    inks: Tensor
+    mels: Tensor
+    heard: Tensor
 
 
 class Meanings:
@@ -38,7 +53,7 @@ class Meanings:
     def __init__(self, model: Thinker, tokenizer: Tokenizer) -> None:
         self._table = model.model.embed_tokens.weight.detach().clone()
         self._tokenizer = tokenizer
-        self.heard = torch.stack([self.word(name) for name in HEARD])
+        self.forms, self.inks, self.heard = (torch.stack([*map(self.word, names)]) for names in (FORMS, INKS, HEARD))
 
     def word(self, name: str) -> Tensor:
         """The embedding of a word that is one token."""
@@ -81,17 +96,37 @@ def settle(model: Thinker, meanings: Meanings, split: Split, seed: list[int], si
             head.bias.copy_(solution[-1])
 
 
-def hearing(model: Thinker, meanings: Meanings, mels: Tensor, heard: Tensor) -> tuple[Tensor, float]:
-    """The loss of reading sounds [n, 128, 100] as HEARD [n], and the share that is read rightly."""
+def reading(model: Thinker, meanings: Meanings, lesson: Lesson) -> tuple[Tensor, dict[str, float]]:
+    """The loss of reading pictures and sounds by the nearest words, and the shares that are read rightly."""
     with torch.autocast("cpu", torch.bfloat16):
-        outputs = fast.sound_embeddings(model, mels).float().mean(1)
-    scores = SHARPNESS * outputs @ meanings.heard.T
-    return F.cross_entropy(scores, heard), float((scores.argmax(-1) == heard).float().mean())
+        sight = fast.picture_embeddings(model, lesson.images).float().mean(1)
+        sound = fast.sound_embeddings(model, lesson.mels).float().mean(1)
+    losses, shares = [], {}
+    for name, outputs, rows, truth in (
+        ("form", sight, meanings.forms, lesson.forms),
+        ("ink", sight, meanings.inks, lesson.inks),
+        ("heard", sound, meanings.heard, lesson.heard),
+    ):
+        scores = SHARPNESS * outputs @ rows.T
+        losses.append(F.cross_entropy(scores, truth, ignore_index=_NONE))
+        shares[name] = float((scores.argmax(-1) == truth)[truth != _NONE].float().mean())
+    return torch.stack(losses).sum(), shares
 
 
-def some_sounds(seed: list[int], split: Split, count: int) -> tuple[Tensor, Tensor]:
-    """Spectra [n, 128, 100] of seconds that follow each other, and what they are in HEARD [n]."""
+def draw_lesson(seed: list[int], split: Split, count: int) -> Lesson:
+    """So many pictures and as many sounds, which follow each other."""
     rng = np.random.default_rng(seed)
+    pictures = [any_picture(rng, OUTSIDE, simple=True) for _ in range(count)]
+    figures = [picture.figures[0] if picture.figures else None for picture in pictures]
+    return Lesson(
+        torch.from_numpy(np.stack([frame_of(picture, rng, split) for picture in pictures])),
+        torch.tensor([FORMS.index(f" {figure.shape}") if figure else 0 for figure in figures]),
+        torch.tensor([INKS.index(f" {figure.colour}") if figure else _NONE for figure in figures]),
+        *_some_sounds(rng, split, count),
+    )
+
+
+def _some_sounds(rng: np.random.Generator, split: Split, count: int) -> tuple[Tensor, Tensor]:
     sounds = [any_sound(rng, OUTSIDE) for _ in range(count)]
     mels = mels_of(torch.from_numpy(windows_of(sounds, rng, split)), rng)
     return mels, torch.tensor([HEARD.index(_name(sound)) for sound in sounds])
@@ -114,7 +149,7 @@ def _look(model: Thinker, meanings: Meanings, split: Split, rng: np.random.Gener
 
 
 def _listen(model: Thinker, meanings: Meanings, split: Split, rng: np.random.Generator) -> Tensor:
-    mels, heard = some_sounds([int(rng.integers(2**31))], split, _AT_ONCE)
+    mels, heard = _some_sounds(rng, split, _AT_ONCE)
     with torch.autocast("cpu", torch.bfloat16):
         fast.sound_embeddings(model, mels)
     return meanings.heard[heard]

@@ -24,10 +24,8 @@ from torch import Tensor, nn
 
 from models.demo import architecture, fast, tokenizer
 from models.demo.bank import Bank
-from models.demo.senses import Meanings, hearing, settle, some_sounds
+from models.demo.senses import Lesson, Meanings, draw_lesson, reading, settle
 from models.demo.stream import SYSTEM, Batch, Layout, Stream
-from omnitide_cli.bench.world.picture import COLOURS, SHAPES, one
-from omnitide_cli.bench.world.render import frame_of
 from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.split import TRAINING, VALIDATION
 from omnitide_cli.bench.world.stream import any_question, any_scenes
@@ -35,7 +33,7 @@ from omnitide_cli.bench.world.stream import any_question, any_scenes
 log = logging.getLogger("train")
 
 _SYSTEMS = (SYSTEM, SYSTEM, SYSTEM, SYSTEM, None, "You are a helpful assistant.", "Answer briefly.", "")
-_CHUNK = 8  # sounds that a process draws anew each step of the first part
+_CHUNK = 8  # pictures and sounds that a process draws anew each step of the first part
 _MEET = 8  # steps between two means of the processes' weights
 _OLD = 3  # chunks of before that it sees again in the step
 
@@ -45,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, checkpoints and the model")
     parser.add_argument("--settle", type=int, default=4000, help="pictures and sounds that align the encoders")
-    parser.add_argument("--senses", type=int, default=2000, help="steps of the ears alone")
+    parser.add_argument("--senses", type=int, default=2000, help="steps of the encoders alone")
     parser.add_argument("--steps", type=int, default=20000, help="steps of the language model")
     parser.add_argument("--joint", type=int, default=1000, help="steps of both together")
     parser.add_argument("--units", type=int, default=40, help="the longest streams")
@@ -96,7 +94,7 @@ class Trainer:
         """All that is left of the three parts."""
         encoders: list[nn.Module] = [self.model.visual, self.model.audio_tower]
         if self.done["senses"] < self.options.senses:
-            self._open_senses()
+            self._open_senses(encoders)
         bank = Bank(self.model, TRAINING, [self.options.seed, self.rank, self.done["steps"]], self.options.bank)
         trial = Bank(self.model, VALIDATION, [self.options.seed, 7], self.options.bank // 10)
         for part, modules, rate in (
@@ -106,46 +104,37 @@ class Trainer:
             if self.done[part] < getattr(self.options, part):
                 self._study(part, modules, rate, bank, trial)
 
-    def _open_senses(self) -> None:
-        """Let the encoders' outputs resemble words: by regression, then, by descent, the ears for spoken words."""
+    def _open_senses(self, encoders: list[nn.Module]) -> None:
+        """Let the encoders' outputs resemble words: at once by regression, then better and better by descent."""
         meanings = Meanings(self.model, self.words)
         if self.done["senses"] == 0:
             settle(self.model, meanings, TRAINING, [self.options.seed, self.rank, 2], self.options.settle)
             log.info("settled; %s", self._sharpness(meanings))
-        self._prepare([self.model.audio_tower])
-        total, began, rights = self.options.senses, time.monotonic(), 0.0
-        old: deque[tuple[Tensor, Tensor]] = deque(maxlen=128)
+        self._prepare(encoders)
+        total, began, seen = self.options.senses, time.monotonic(), Counter[str]()
+        old: deque[Lesson] = deque(maxlen=128)
         while (step := self.done["senses"]) < total:
             rng = np.random.default_rng([self.options.seed, step, self.rank, 4])
-            old.append(some_sounds([self.options.seed, step, self.rank, 3], TRAINING, _CHUNK))
+            old.append(draw_lesson([self.options.seed, step, self.rank, 3], TRAINING, _CHUNK))
             parts = [old[-1], *(old[int(rng.integers(len(old)))] for _ in range(_OLD))]
-            mels, heard = (torch.cat(column) for column in zip(*parts, strict=True))
-            loss, share = hearing(self.model, meanings, mels, heard)
+            joined = Lesson(*(torch.cat([getattr(part, name) for part in parts]) for name in Lesson.__slots__))
+            loss, shares = reading(self.model, meanings, joined)
             self._descend(loss, "senses", self.options.rate)
-            rights += share
+            seen.update(shares)
             if self.done["senses"] % 50 == 0:
                 pace, began = 50 / (time.monotonic() - began), time.monotonic()
-                log.info("senses %d loss %.3f %.2f/s | heard %.3f", step + 1, loss.item(), pace, rights / 50)
-                rights = 0.0
-            if self.done["senses"] % 200 == 0 or self.done["senses"] == total:
+                means = " ".join(f"{name} {seen[name] / 50:.3f}" for name in seen)
+                log.info("senses %d loss %.3f %.2f/s | %s", step + 1, loss.item(), pace, means)
+                seen.clear()
+            if self.done["senses"] % 100 == 0 or self.done["senses"] == total:
                 self._write()
-        log.info("ears open; %s", self._sharpness(meanings))
+        log.info("senses open; %s", self._sharpness(meanings))
 
     def _sharpness(self, meanings: Meanings) -> str:
-        """Share of held-out sounds, and of held-out colours and shapes, that the nearest word names."""
-        mels, heard = some_sounds([self.options.seed, 5], VALIDATION, 256)
-        rng = np.random.default_rng([self.options.seed, 6])
-        figures = [one(str(rng.choice(list(COLOURS))), str(rng.choice(SHAPES))) for _ in range(256)]
-        images = torch.from_numpy(np.stack([frame_of(figure, rng, VALIDATION) for figure in figures]))
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-            outputs = fast.picture_embeddings(self.model, images).float().mean(1)
-            share = hearing(self.model, meanings, mels, heard)[1]
-        marks = [f"heard {share:.3f}"]
-        for name, options in (("colour", list(COLOURS)), ("shape", list(SHAPES))):
-            rows = torch.stack([meanings.word(f" {option}") for option in options])
-            truth = torch.tensor([options.index(getattr(figure.figures[0], name)) for figure in figures])
-            marks.append(f"{name} {float(((outputs @ rows.T).argmax(-1) == truth).float().mean()):.3f}")
-        return " ".join(marks)
+        """Shares of held-out pictures and sounds that the nearest words name."""
+        with torch.no_grad():
+            _, shares = reading(self.model, meanings, draw_lesson([self.options.seed, 5], VALIDATION, 200))
+        return " ".join(f"{name} {share:.3f}" for name, share in shares.items())
 
     def _study(self, part: str, modules: list[nn.Module], rate: float, bank: Bank, trial: Bank) -> None:
         """Train on streams with questions, and score on held-out ones now and then."""
