@@ -128,7 +128,7 @@ def test_a_name_is_no_path(name: str) -> None:
             r"\[files.model\] needs either path, or repo and file",
         ),
         ("[shape]\n", "[shape]\nheads = 3\n", "unknown key shape.heads"),
-        ("[defaults]\n", '[defaults]\nhigh_watermark = "many"\n', "defaults.high_watermark has the wrong type"),
+        ("[defaults]\n", '[defaults]\nrecent_units = "many"\n', "defaults.recent_units has the wrong type"),
         ('license = "MIT"\n', 'license = "MIT"\nfolder = "x"\n', "unknown key folder"),
         ('license = "MIT"\n', "license = \n", "the manifest can't be read"),
     ],
