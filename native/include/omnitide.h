@@ -33,7 +33,8 @@ enum ot_status {
     OT_ERR_DECODE = 4,       // llama.cpp failed: the unit was taken back, the session is usable
     OT_ERR_ENCODE = 5,       // an encoder failed: the unit was taken back
     OT_ERR_INTERRUPTED = 6,  // ot_session_interrupt: the unit was taken back
-    OT_ERR_BROKEN = 7        // a failure left ledger and cache apart: the session must be restored or thrown away
+    OT_ERR_BROKEN = 7,       // a failure left ledger and cache apart: the session must be restored or thrown away
+    OT_ERR_STATE = 8         // what was to be restored is damaged or of another model: nothing was done
 };
 
 enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
@@ -183,6 +184,16 @@ int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out);
 // The oldest round, not told yet, that a unit or an answer needed for its room; retained = 0 when there is none.
 int ot_session_take_forced(ot_session * s, ot_maintenance * out);
 
+// --- saving ----------------------------------------------------------------------------------------------------------
+
+// Writes the session: ledger, cells, cached rows and what is needed to rotate them exactly. `out` may be NULL to ask for
+// the size. REQUIRES: no unit and no answer in the making. OT_ERR_UNSUPPORTED on llama.cpp's own memory.
+int ot_session_save(const ot_session * s, void * out, size_t cap, size_t * size);
+// Takes a saved session in place of what there is, every token in its cell; the next update computes what it would have
+// computed in the session that was saved. Policy, watermarks, layout, positions and flash attention may differ, the cache
+// may be larger; model and cache type may not (OT_ERR_STATE). The bytes may come from anyone.
+int ot_session_restore(ot_session * s, const void * data, size_t size);
+
 // --- looking inside --------------------------------------------------------------------------------------------------
 
 typedef struct ot_snapshot {
@@ -276,6 +287,10 @@ int ot_history_maintain(ot_history * h, uint32_t limit, ot_maintenance * out);
 // What the last maintenance did, in full. Each fills at most `cap` entries and returns how many there are.
 size_t ot_history_rows(const ot_history * h, ot_row * out, size_t cap);
 size_t ot_history_freed(const ot_history * h, uint32_t * cells, size_t cap);  // deleted tokens' cells, ascending
+
+// As those of a session, without rows.
+int ot_history_save(const ot_history * h, void * out, size_t cap, size_t * size);
+int ot_history_restore(ot_history * h, const void * data, size_t size);
 
 // As those of a session.
 int ot_history_snapshot(const ot_history * h, ot_snapshot * out);

@@ -3,6 +3,7 @@
 
 #include "omnitide.h"
 
+#include "bytes.h"
 #include "session/history.h"
 #include "session/session.h"
 
@@ -27,6 +28,8 @@ int guarded(Body && body) {
         return fail(failure.status, failure.what);
     } catch (const EncodeError & error) {
         return fail(error.unsupported ? OT_ERR_UNSUPPORTED : OT_ERR_ENCODE, error.what);
+    } catch (const StateError & error) {
+        return fail(OT_ERR_STATE, error.what);
     } catch (const std::bad_alloc &) {
         return fail(OT_ERR_DECODE, "out of memory");
     } catch (const std::exception & error) {
@@ -53,6 +56,15 @@ size_t fill(T * out, size_t cap, Visit && visit) {
 
 // The part of the parameters that a history without a model has, too. Throws Failure.
 HistorySettings history_settings(const ot_session_params & params);
+
+// Writes with `write(ByteWriter &)`, or says how much there is to write.
+template <typename Write>
+void write_state(void * out, size_t capacity, size_t * size, Write && write) {
+    ByteWriter writer{static_cast<uint8_t *>(out), capacity};
+    write(writer);
+    *size = writer.size();
+    if (out && capacity < writer.size()) throw Failure{OT_ERR_ARGUMENT, "the buffer is too small"};
+}
 
 ot_maintenance to_c(const Upkeep & upkeep);
 

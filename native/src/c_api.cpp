@@ -206,6 +206,19 @@ int ot_session_take_forced(ot_session * s, ot_maintenance * out) {
     });
 }
 
+// --- saving ----------------------------------------------------------------------------------------------------------
+
+int ot_session_save(const ot_session * s, void * out, size_t cap, size_t * size) {
+    return guarded([&] { write_state(out, cap, size, [&](ByteWriter & writer) { s->session.save(writer); }); });
+}
+
+int ot_session_restore(ot_session * s, const void * data, size_t size) {
+    return guarded([&] {
+        ByteReader reader{static_cast<const uint8_t *>(data), size};
+        s->session.restore(reader);
+    });
+}
+
 // --- looking inside --------------------------------------------------------------------------------------------------
 
 int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {

@@ -1,8 +1,10 @@
 // The C API of a history without a model. What a session does around a history (room, answers) stays there.
 #include "api_common.h"
+#include "session/history_state.h"
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 using namespace ot;
@@ -100,6 +102,21 @@ size_t ot_history_rows(const ot_history * h, ot_row * out, size_t cap) {
 size_t ot_history_freed(const ot_history * h, uint32_t * cells, size_t cap) {
     return fill(cells, cap, [&](auto add) {
         for (const Cell cell : h->last.freed) add(cell);
+    });
+}
+
+int ot_history_save(const ot_history * h, void * out, size_t cap, size_t * size) {
+    return guarded([&] { write_state(out, cap, size, [&](ByteWriter & writer) { write_history(h->history, writer); }); });
+}
+
+int ot_history_restore(ot_history * h, const void * data, size_t size) {
+    return guarded([&] {
+        ByteReader reader{static_cast<const uint8_t *>(data), size};
+        History & history = h->history;
+        History restored = read_history(reader, history.ledger().mrope(), history.layout().size(), history.settings());
+        if (reader.left() != 0) throw StateError{"it is longer than it should be"};
+        history = std::move(restored);
+        h->last = {};
     });
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFailure, UsageError
+from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFailure, SessionFileError, UsageError
 
 LLAMA_CPP_PYTHON = "0.3.36"
 ABI_VERSION = 1
@@ -86,6 +86,7 @@ _ERRORS: dict[int, type[OmniTideError]] = {
     lib.OT_ERR_DECODE: RuntimeFailure,
     lib.OT_ERR_ENCODE: RuntimeFailure,
     lib.OT_ERR_BROKEN: RuntimeFailure,
+    lib.OT_ERR_STATE: SessionFileError,
 }
 
 _HINTS = {

@@ -131,6 +131,20 @@ class HistoryView:
         check(self._call("maintain", limit, out))
         return out
 
+    def save(self) -> NDArray[np.uint8]:
+        """Everything that `restore` needs, as bytes. REQUIRES: no unit and no answer in the making."""
+        size = ffi.new("size_t *")
+        check(self._call("save", ffi.NULL, 0, size))
+        out = np.empty(size[0], dtype=np.uint8)
+        check(self._call("save", ffi.from_buffer("uint8_t[]", out), out.size, size))
+        return out
+
+    def restore(self, state: bytes | memoryview | NDArray[np.uint8]) -> None:
+        """Take what `save` gave in place of what there is. Raises SessionFileError, and changes nothing, when it is
+        damaged or of another model."""
+        data = ffi.from_buffer("uint8_t[]", state)
+        check(self._call("restore", data, len(data)))
+
     def snapshot(self) -> Any:
         """Counts and layout as they are now; an `ot_snapshot`."""
         out = ffi.new("ot_snapshot *")

@@ -97,6 +97,11 @@ std::vector<TokenPosition> token_positions(const std::vector<Span> & spans, bool
     return positions;
 }
 
+Ledger::Ledger(bool mrope, std::vector<Unit> units, uint64_t next_id, Position next_position)
+    : mrope_(mrope), units_(std::move(units)), next_id_(next_id), next_position_(next_position) {
+    for (const Unit & unit : units_) tokens_ += unit.tokens();
+}
+
 Position Ledger::lay_out(std::vector<Span> & spans) const {
     Cursor cursor{next_position_, next_position_};
     for (Span & span : spans) span.base = cursor.place(span, mrope_);

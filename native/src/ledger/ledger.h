@@ -99,9 +99,13 @@ public:
     // mrope: raster tokens share a position (else every token takes one).
     explicit Ledger(bool mrope) : mrope_(mrope) {}
 
+    // Takes a saved one up again. REQUIRES: the invariants above (violation.h says whether they hold).
+    Ledger(bool mrope, std::vector<Unit> units, uint64_t next_id, Position next_position);
+
     const std::vector<Unit> & units() const { return units_; }
     uint32_t tokens() const { return tokens_; }
     bool mrope() const { return mrope_; }
+    uint64_t next_id() const { return next_id_; }
 
     // The first free position after the history.
     Position next_position() const { return next_position_; }

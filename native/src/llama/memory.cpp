@@ -31,6 +31,7 @@ public:
     // The cells are ours to keep: llama.cpp has no API to write one cell's position.
     llama_kv_cells & mutable_cells() { return const_cast<llama_kv_cells &>(cells()); }
     const PristineKeys & pristine() const { return pristine_; }
+    void restore(const SavedRows & rows, const std::vector<PlacedCell> & places);
 
     void remove(uint32_t cell) {
         if (cells().is_empty(cell)) return;
@@ -188,6 +189,20 @@ void TideMemory::move_cells(const std::vector<Row> & rows, const std::vector<uin
     mutable_cells() = std::move(fresh);
 }
 
+void TideMemory::restore(const SavedRows & rows, const std::vector<PlacedCell> & places) {
+    cache_.clear(true);
+    pristine_.clear();
+    std::vector<uint32_t> cells;
+    cells.reserve(places.size());
+    for (const PlacedCell & place : places) cells.push_back(place.cell);
+    rows.load(cache_, pristine_, cells);
+    for (const PlacedCell & place : places) {
+        mutable_cells().pos_set(place.cell, place.t);
+        mutable_cells().ext_set(place.cell, {place.x, place.y, LLAMA_TOKEN_NULL});
+        mutable_cells().seq_add(place.cell, 0);
+    }
+}
+
 std::unique_ptr<CacheHandle> CacheHandle::attach(llama_context & context, std::string & reason) {
     llama_memory_ptr & memory = access::memory_of(context);
     reason = refusal(context, memory.get());
@@ -259,6 +274,23 @@ void CacheHandle::fill_random(uint32_t seed) {
     if (!memory_) return;
     context_.synchronize();
     fill_rows(memory_->cache(), seed);
+}
+
+void CacheHandle::write(const std::vector<uint32_t> & cells, ByteWriter & out) const {
+    if (!memory_) return;
+    context_.synchronize();
+    write_rows(memory_->cache(), memory_->pristine(), cells, out);
+}
+
+SavedRows CacheHandle::parse(uint32_t n_rows, ByteReader & in) const {
+    if (!memory_) throw StateError{"there is no cache to fill"};
+    return SavedRows::parse(memory_->cache(), n_rows, in);
+}
+
+void CacheHandle::restore(const SavedRows & rows, const std::vector<PlacedCell> & cells) {
+    if (!memory_) return;
+    context_.synchronize();
+    memory_->restore(rows, cells);
 }
 
 size_t CacheHandle::key_width(uint32_t layer) const {

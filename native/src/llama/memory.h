@@ -3,6 +3,7 @@
 #pragma once
 
 #include "llama/relocation.h"
+#include "llama/rows.h"
 
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,12 @@ struct llama_context;
 namespace ot {
 
 class TideMemory;
+
+// A cell that a token lies in, and its position.
+struct PlacedCell {
+    uint32_t cell;
+    int32_t t, y, x;
+};
 
 // The session's view of one context's cache. Lives as long as the session; notices when the context dies first.
 class CacheHandle {
@@ -42,6 +49,13 @@ public:
     // For benchmarks: a token of sequence 0 in an empty cell, and random rows in all cells.
     void occupy(uint32_t cell, int32_t t, int32_t y, int32_t x);
     void fill_random(uint32_t seed);
+
+    // The rows of `cells` (ascending) as bytes; those of a cache that died are none.
+    void write(const std::vector<uint32_t> & cells, ByteWriter & out) const;
+    // Saved rows for `n_rows` cells. Throws StateError when they don't fit this cache, which stays as it is.
+    SavedRows parse(uint32_t n_rows, ByteReader & in) const;
+    // Fills an emptied cache: row i of `rows` goes to cells[i] (ascending).
+    void restore(const SavedRows & rows, const std::vector<PlacedCell> & cells);
 
     // One layer's key row as floats; empty when there is no such layer or cell.
     std::vector<float> key_row(uint32_t layer, uint32_t cell) const;

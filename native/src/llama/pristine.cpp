@@ -62,8 +62,8 @@ uint64_t PristineKeys::bytes() const {
     return total;
 }
 
-int32_t PristineKeys::claim(uint32_t cell) {
-    entries_[cell] = {free_slots_.back(), 0};
+int32_t PristineKeys::claim(uint32_t cell, int32_t shifted_by) {
+    entries_[cell] = {free_slots_.back(), shifted_by};
     free_slots_.pop_back();
     return entries_[cell].slot;
 }
@@ -71,6 +71,10 @@ int32_t PristineKeys::claim(uint32_t cell) {
 void PristineKeys::release(uint32_t cell) {
     if (has(cell)) free_slots_.push_back(entries_[cell].slot);
     entries_[cell] = {};
+}
+
+void PristineKeys::clear() {
+    for (uint32_t cell = 0; cell < entries_.size(); ++cell) release(cell);
 }
 
 PristineKeys::Entry PristineKeys::take(uint32_t cell) { return std::exchange(entries_[cell], {}); }

@@ -32,8 +32,9 @@ public:
     int32_t shifted_by(uint32_t cell) const { return entries_[cell].shifted_by; }
 
     // A slot for a cell that has none. There are as many as cells.
-    int32_t claim(uint32_t cell);
+    int32_t claim(uint32_t cell, int32_t shifted_by = 0);
     void release(uint32_t cell);
+    void clear();
 
     // Bookkeeping of a relocation: take the entry of each source, then put each at its destination.
     struct Entry {

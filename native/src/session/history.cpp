@@ -30,6 +30,13 @@ std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector
 History::History(bool mrope, uint32_t n_cells, const HistorySettings & settings)
     : settings_(settings), ledger_(mrope), layout_(n_cells, settings.geometry), placement_(placement_for(settings.page.planner)) {}
 
+History::History(Ledger ledger, uint32_t n_cells, const HistorySettings & settings, Placement placement, Cell head)
+    : settings_(settings),
+      ledger_(std::move(ledger)),
+      layout_(classify(ledger_, n_cells, settings.geometry)),
+      placement_(settings.page.planner == Planner::Auto ? placement : placement_for(settings.page.planner)),
+      head_(head) {}
+
 std::vector<Cell> History::place(uint32_t n) { return ot::place(layout_, n, placement_, head_); }
 
 void History::give_back(const std::vector<Cell> & cells) {

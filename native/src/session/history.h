@@ -42,9 +42,14 @@ class History {
 public:
     History(bool mrope, uint32_t n_cells, const HistorySettings & settings);
 
+    // A saved one, see history_state.h. Of `placement`, a planner other than auto needs nothing: it has its own.
+    History(Ledger ledger, uint32_t n_cells, const HistorySettings & settings, Placement placement, Cell head);
+
     const Ledger & ledger() const { return ledger_; }
     const Layout & layout() const { return layout_; }
     const HistorySettings & settings() const { return settings_; }
+    Placement placement() const { return placement_; }
+    Cell head() const { return head_; }
     uint32_t free_cells() const { return layout_.size() - layout_.used(); }
 
     // Cells for the next n tokens, in token order; empty when there is no room. They are free until append, extend_last

@@ -2,6 +2,7 @@
 // together. Not thread-safe but for interrupt().
 #pragma once
 
+#include "bytes.h"
 #include "encode/encoder.h"
 #include "llama/memory.h"
 #include "llama/token_rows.h"
@@ -103,6 +104,12 @@ public:
     // Rounds that a unit or an answer needed for its room, oldest first, each told once.
     std::optional<Maintained> take_forced();
 
+    // --- saving. REQUIRES: no unit and no answer in the making.
+    void save(ByteWriter & out) const;
+    // Takes a saved session in place of what there is, be it broken. Throws StateError and leaves all as it was when
+    // the bytes are damaged or of another model.
+    void restore(ByteReader & in);
+
     // --- looking inside
     const History & history() const { return history_; }
     const CacheHandle * cache() const { return cache_.get(); }
@@ -119,6 +126,7 @@ private:
     Draft & draft();
     Draft finished_draft();
     void require_usable() const;
+    void require_rest() const;
     void make_room(uint32_t n);
     // Decodes a draft whose spans were laid out into `cells`; on failure every cell of it is empty again.
     void decode(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits);

@@ -1,0 +1,49 @@
+// Cached rows as bytes: the keys and values of a saved session, and its untouched keys (pristine.h).
+//
+// Written row by row in ascending order of cells, whatever the backend and however it stores values, so that a session
+// may go on elsewhere. llama.cpp's own state format is not used: it says nothing of cells, reading it back moves every
+// row, and it trusts what it reads.
+#pragma once
+
+#include "bytes.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+class llama_kv_cache;
+
+namespace ot {
+
+class PristineKeys;
+
+void write_rows(llama_kv_cache & cache, const PristineKeys & pristine, const std::vector<uint32_t> & cells, ByteWriter & out);
+
+// Saved rows that fit a cache: everything about them has been checked, and reading them can't fail.
+class SavedRows {
+public:
+    // Reads what write_rows wrote for `n_rows` cells; the bytes must outlive it. Throws StateError when they are of
+    // another shape than the cache's.
+    static SavedRows parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader & in);
+
+    // Fills the rows of `cells` (ascending, as many as were parsed). REQUIRES: the cache and `pristine` are clear.
+    void load(llama_kv_cache & cache, PristineKeys & pristine, const std::vector<uint32_t> & cells) const;
+
+private:
+    struct Layer {
+        uint32_t id;
+        size_t key_bytes, value_bytes;  // a row's
+        const uint8_t * keys;
+        const uint8_t * values;
+        const uint8_t * untouched;
+    };
+    struct Untouched {
+        uint32_t row;  // index into the cells
+        int32_t shifted_by;
+    };
+
+    std::vector<Layer> layers_;
+    std::vector<Untouched> untouched_;
+};
+
+}  // namespace ot

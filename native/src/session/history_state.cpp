@@ -1,0 +1,116 @@
+#include "session/history_state.h"
+
+#include "ledger/violation.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ot {
+namespace {
+
+// Bytes that each takes at least.
+constexpr size_t kUnitBytes = 34;
+constexpr size_t kSpanBytes = 22;
+constexpr size_t kCellBytes = 4;
+
+void write_span(const Span & span, ByteWriter & out) {
+    out.put(static_cast<uint8_t>(span.role));
+    out.put(static_cast<uint8_t>(span.continues));
+    out.put(span.length);
+    out.put(span.first);
+    out.put(span.width);
+    out.put(span.base);
+    out.put(span.rotations);
+}
+
+void write_unit(const Unit & unit, ByteWriter & out) {
+    out.put(unit.id);
+    out.put(static_cast<uint8_t>(unit.kind));
+    out.put(static_cast<uint8_t>(unit.partial));
+    out.put(unit.start_s);
+    out.put(unit.end_s);
+    out.put(static_cast<uint32_t>(unit.spans.size()));
+    out.put(static_cast<uint32_t>(unit.cells.size()));
+    for (const Span & span : unit.spans) write_span(span, out);
+    for (const Cell cell : unit.cells) out.put(cell);
+}
+
+template <typename Enum>
+Enum read_enum(ByteReader & in, Enum last, const char * name) {
+    const auto value = in.get<uint8_t>();
+    if (value > static_cast<uint8_t>(last)) throw StateError{std::string("it has no such ") + name};
+    return static_cast<Enum>(value);
+}
+
+bool read_flag(ByteReader & in) {
+    const auto value = in.get<uint8_t>();
+    if (value > 1) throw StateError{"a flag is neither set nor unset"};
+    return value == 1;
+}
+
+Span read_span(ByteReader & in) {
+    Span span;
+    span.role = read_enum(in, Role::System, "role");
+    span.continues = read_flag(in);
+    span.length = in.get<uint32_t>();
+    span.first = in.get<uint32_t>();
+    span.width = in.get<uint32_t>();
+    span.base = in.get<Position>();
+    span.rotations = in.get<uint32_t>();
+    return span;
+}
+
+Unit read_unit(ByteReader & in) {
+    Unit unit;
+    unit.id = in.get<uint64_t>();
+    unit.kind = read_enum(in, UnitKind::Response, "kind of unit");
+    unit.partial = read_flag(in);
+    unit.start_s = in.get<double>();
+    unit.end_s = in.get<double>();
+    const uint32_t n_spans = in.get_count(kSpanBytes);
+    const uint32_t n_cells = in.get_count(kCellBytes);
+    unit.spans.reserve(n_spans);
+    for (uint32_t i = 0; i < n_spans; ++i) unit.spans.push_back(read_span(in));
+    unit.cells.reserve(n_cells);
+    for (uint32_t i = 0; i < n_cells; ++i) unit.cells.push_back(in.get<Cell>());
+    return unit;
+}
+
+}  // namespace
+
+void write_history(const History & history, ByteWriter & out) {
+    const Ledger & ledger = history.ledger();
+    out.put(static_cast<uint8_t>(ledger.mrope()));
+    out.put(static_cast<uint8_t>(history.placement()));
+    out.put(history.head());
+    out.put(ledger.next_id());
+    out.put(ledger.next_position());
+    out.put(static_cast<uint32_t>(ledger.units().size()));
+    for (const Unit & unit : ledger.units()) write_unit(unit, out);
+}
+
+History read_history(ByteReader & in, bool mrope, uint32_t n_cells, const HistorySettings & settings) {
+    if (read_flag(in) != mrope) throw StateError{"its positions are of another kind than this model's"};
+    const Placement placement = read_enum(in, Placement::Native, "placement");
+    const Cell head = in.get<Cell>();
+    const auto next_id = in.get<uint64_t>();
+    const auto next_position = in.get<Position>();
+    const uint32_t n_units = in.get_count(kUnitBytes);
+    std::vector<Unit> units;
+    units.reserve(n_units);
+    for (uint32_t i = 0; i < n_units; ++i) units.push_back(read_unit(in));
+
+    Cell end = 0;
+    for (const Unit & unit : units) {
+        for (const Cell cell : unit.cells) end = cell < UINT32_MAX && cell >= end ? cell + 1 : end;
+    }
+    const std::string what = violation(units, mrope, next_id, next_position, n_cells);
+    if (!what.empty() && end > n_cells) {
+        throw StateError{"it needs a cache of " + std::to_string(end) + " cells, this one has " + std::to_string(n_cells)};
+    }
+    if (!what.empty()) throw StateError{"its history is damaged (" + what + ")"};
+    return History(Ledger(mrope, std::move(units), next_id, next_position), n_cells, settings, placement, head);
+}
+
+}  // namespace ot
