@@ -30,6 +30,11 @@ def costs_file() -> Path:
     return cache_dir() / "costs.json"
 
 
+def state_dir() -> Path:
+    """What a session leaves behind."""
+    return _folder("state")
+
+
 def hub_dir() -> Path | None:
     """Downloaded weights; None is Hugging Face's own folder, so that what other tools have fetched is found."""
     return cache_dir() / "hub" if os.environ.get("OMNITIDE_HOME") else None
@@ -45,6 +50,7 @@ def _folder(kind: str) -> Path:
         "config": platformdirs.user_config_path,
         "cache": platformdirs.user_cache_path,
         "runtime": platformdirs.user_runtime_path,
+        "state": platformdirs.user_state_path,
     }
     with warnings.catch_warnings(action="ignore"):  # that a machine without logins has no runtime folder of its own
         return folders[kind]("omnitide", appauthor=False)

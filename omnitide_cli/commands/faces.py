@@ -14,12 +14,10 @@ from omnitide_cli.display.plain import PlainSink
 from omnitide_cli.display.sink import Sink, Tee
 from omnitide_cli.display.status import StatusLine
 from omnitide_cli.display.transcript import open_transcript
-from omnitide_cli.errors import RuntimeFailure
 
 if TYPE_CHECKING:
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.run import Globals
-    from omnitide_cli.commands.session import Command
     from omnitide_cli.display.dashboard.show import Show
     from omnitide_cli.display.dashboard.sink import DashboardSink
     from omnitide_cli.display.terminal import Terminal
@@ -69,15 +67,6 @@ class Faces:
         """The dashboard looks at the engine's cells from now on."""
         if not isinstance(self.people, PlainSink):
             self.people.look = engine.cell_letters
-
-
-def commands() -> dict[str, Command]:
-    """What can be typed as /name, beside what every session knows."""
-
-    def save(_: str) -> None:
-        raise RuntimeFailure("this session can't be saved")
-
-    return {"save": save}
 
 
 def open_faces(state: Globals, wishes: Wishes, source: str, interrupt: Interrupt) -> Faces:

@@ -26,11 +26,17 @@ MEDIA = "Media"
 ANSWERS = "Answers"
 MACHINE = "Machine"
 OUTPUT = "Output"
+SAVING = "Saving"
 
 
 def option(flag: str, panel: str, text: str, **more: Any) -> Any:
     variable = "OMNITIDE_" + flag.partition("/")[0].removeprefix("--").upper().replace("-", "_")
     return typer.Option(flag, help=text, rich_help_panel=panel, envvar=variable, show_envvar=False, **more)
+
+
+def _one_run(flag: str, panel: str, text: str, **more: Any) -> Any:
+    """Without a variable: it is meant for one run."""
+    return typer.Option(flag, help=text, rich_help_panel=panel, **more)
 
 
 def _question_option(flag: str, text: str, **more: Any) -> Any:
@@ -164,6 +170,25 @@ CacheTypeOption = Annotated[
 ]
 FlashAttentionOption = Annotated[
     FlashAttention | None, option("--flash-attn", MACHINE, "Use flash attention.", show_default="auto")
+]
+
+SaveSession = Annotated[
+    Path | None,
+    option("--save-session", SAVING, "Save the session when it ends.", metavar="FILE.tide", show_default=False),
+]
+Resume = Annotated[
+    Path | None,
+    _one_run("--resume", SAVING, "Go on with a saved session.", metavar="FILE.tide", show_default=False),
+]
+CheckpointEvery = Annotated[
+    float,
+    option(
+        "--checkpoint-every",
+        SAVING,
+        "Lose no more than this if the process dies; 0: save nothing.",
+        min=0.0,
+        metavar="SECONDS",
+    ),
 ]
 
 Json = Annotated[bool, option("--json", OUTPUT, "Write every event to standard output, one JSON object a line.")]

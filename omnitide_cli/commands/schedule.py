@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnitide_cli.errors import UsageError
+from omnitide_cli.runtime.saved import SavedQuestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,32 @@ class Schedule:
         self, timed: Iterable[Timed] = (), repeated: Iterable[Repeated] = (), last: Iterable[str] = ()
     ) -> None:
         self._timed = sorted(timed, key=lambda question: question.at)
+        self._asked: list[Timed] = []
         self._repeated = list(repeated)
         self._last = list(last)
-        self._asked_until = [0.0] * len(self._repeated)
+        self._asked_until: list[float | None] = [None] * len(self._repeated)  # None: the stream has not begun
+        self._closed_at: float | None = None
         self._clock = 0.0
+
+    @classmethod
+    def of(cls, saved: SavedQuestions, clock: float) -> Schedule:
+        """The questions of a session saved at `clock`, as far as they were not asked."""
+        schedule = cls(
+            [Timed(at, text) for at, text in saved.timed],
+            [Repeated(seconds, text, closing) for seconds, text, closing, _ in saved.repeated],
+            saved.last,
+        )
+        schedule.go_on(saved, clock)
+        schedule._closed_at = saved.closed_at
+        return schedule
+
+    def go_on(self, saved: SavedQuestions, clock: float) -> None:
+        """Ask nothing again that a session saved at `clock` was asked at its time already."""
+        self._clock = clock
+        self._asked = [Timed(at, text) for at, text in saved.asked]
+        self._timed = [question for question in self._timed if question not in self._asked]
+        until = {(seconds, text): asked_until for seconds, text, _, asked_until in saved.repeated}
+        self._asked_until = [until.get((question.seconds, question.text)) for question in self._repeated]
 
     def __bool__(self) -> bool:
         return bool(self._timed or self._repeated or self._last)
@@ -46,29 +69,46 @@ class Schedule:
     def start_at(self, clock: float) -> None:
         """The stream begins here: repeated questions count from the next multiple on."""
         self._clock = clock
-        self._asked_until = [clock] * len(self._repeated)
+        self._asked_until = [clock if until is None else until for until in self._asked_until]
 
     def due(self, clock: float) -> list[str]:
         """Questions to ask after a unit that ends at `clock` seconds."""
         questions: list[str] = []
         while self._timed and self._timed[0].at <= clock:
-            questions.append(self._timed.pop(0).text)
+            self._asked.append(self._timed.pop(0))
+            questions.append(self._asked[-1].text)
         for index, question in enumerate(self._repeated):
             # Floors are compared and not times added up: a tenth of a second has no exact float.
-            if _periods(clock, question.seconds) > _periods(self._asked_until[index], question.seconds):
+            if _periods(clock, question.seconds) > _periods(self._asked_until[index] or 0.0, question.seconds):
                 self._asked_until[index] = clock
                 questions.append(question.text)
         self._clock = clock
         return questions
 
     def final(self) -> list[str]:
-        """Questions to ask after the last unit."""
+        """Questions to ask after the last unit; none when a saved session, which saw no more since, was asked them."""
+        if self._closed_at is not None and self._closed_at >= self._clock:
+            return []
         closing = [
             question.text
             for question, asked_until in zip(self._repeated, self._asked_until, strict=True)
-            if question.closing and asked_until < self._clock
+            if question.closing and (asked_until or 0.0) < self._clock
         ]
+        self._closed_at = self._clock
         return closing + self._last
+
+    def saved(self) -> SavedQuestions:
+        """All of it, for `of` and `go_on`."""
+        return SavedQuestions(
+            timed=tuple((question.at, question.text) for question in self._timed),
+            asked=tuple((question.at, question.text) for question in self._asked),
+            repeated=tuple(
+                (question.seconds, question.text, question.closing, until or 0.0)
+                for question, until in zip(self._repeated, self._asked_until, strict=True)
+            ),
+            last=tuple(self._last),
+            closed_at=self._closed_at,
+        )
 
     def unreached(self) -> list[Timed]:
         """Timed questions that the stream was too short for."""

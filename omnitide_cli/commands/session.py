@@ -15,11 +15,13 @@ from omnitide_cli.commands.interrupt import NAP_S, Interrupt
 from omnitide_cli.commands.prompt import Prompt, Silence
 from omnitide_cli.commands.schedule import Schedule
 from omnitide_cli.display.sink import Sink
-from omnitide_cli.errors import OmniTideError
+from omnitide_cli.errors import OmniTideError, SessionFileError
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, Summary, UnitIngested
 from omnitide_cli.runtime.publishing import Publisher
 
 if TYPE_CHECKING:
+    from omnitide_cli.commands.checkpoint import Keeper
+    from omnitide_cli.commands.resume import Resumption
     from omnitide_cli.media import MediaUnit
     from omnitide_cli.media.info import SourceWarning
     from omnitide_cli.runtime.engine import Engine
@@ -47,7 +49,8 @@ class Session:
     """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
     What is typed at the `prompt` comes between units; the next typed question ends the answer in hand. `commands` are
-    called for /name; /kv and /quit are known. `conclude` adds to the summary what only the source knows.
+    called for /name; /kv and /quit are known. `conclude` adds to the summary what only the source knows. The `keeper`
+    saves the session; a `resumption` is what it goes on from.
     """
 
     def __init__(
@@ -60,8 +63,12 @@ class Session:
         prompt: Prompt | None = None,
         commands: Mapping[str, Command] | None = None,
         conclude: Callable[[Summary], Summary] | None = None,
+        keeper: Keeper | None = None,
+        resumption: Resumption | None = None,
     ) -> None:
         self._engine = engine
+        self._keeper = keeper
+        self._resumption = resumption
         self._source = source
         self._published = Publisher(runtime_dir(), engine.kv_state)
         self._sink = sink
@@ -73,7 +80,8 @@ class Session:
         self._idle = IdleTime()
         self._has_quit = False
         self._warnings_told = 0
-        self._clock = 0.0
+        self._is_begun = False
+        self._clock = resumption.saved.media.clock if resumption else 0.0
 
     def run(self, name: str, schedule: Schedule, *, realtime: bool = False, stays: bool = False) -> None:
         """Feed all units and ask all questions; with `stays` go on with what is typed after the end.
@@ -83,16 +91,19 @@ class Session:
         try:
             with suppress(KeyboardInterrupt):
                 self._interrupt.on_request(self._engine.interrupt)
-                self._emit(self._engine.start(name))
-                if problem := self._published.problem:
-                    self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
+                self._start(name)
                 self._feed(schedule, realtime)
                 self._finish(schedule, stays)
+            if self._keeper:
+                self._keeper.finish(ended=not self._interrupt.requested)
         except BrokenPipeError:
             raise
         except BaseException as error:
             self._sink.failed(error)
             with suppress(Exception):  # the engine may be what failed
+                if self._keeper and self._is_begun:
+                    self._keeper.finish(ended=False)
+            with suppress(Exception):
                 self._emit(self._summary())
             raise
         finally:
@@ -113,6 +124,19 @@ class Session:
     def _is_over(self) -> bool:
         return self._has_quit or self._interrupt.requested
 
+    def _start(self, name: str) -> None:
+        if self._resumption is None:
+            started = self._engine.start(name)
+        else:
+            try:
+                started = self._engine.start(name, self._resumption.file)
+            except SessionFileError as error:
+                raise self._resumption.refused(error) from error
+        self._is_begun = True
+        self._emit(started)
+        if problem := self._published.problem:
+            self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
+
     def _feed(self, schedule: Schedule, realtime: bool) -> None:
         origin: float | None = None
         for unit in self._units():
@@ -126,16 +150,23 @@ class Session:
                 if self._is_over:
                     return
                 self._sink.watching(unit)
-                for event in self._engine.ingest(unit):
-                    self._emit(self._measured(event, unit, due))
-                self._published.offer()
-                self._clock = unit.end
+                self._ingest(unit, due)
                 self._ask(schedule.due(unit.end))
             self._listen()
             if self._is_over:
                 return
         self._published.offer(now=True)
         self._tell_warnings()
+
+    def _ingest(self, unit: MediaUnit, due: float | None) -> None:
+        """Take a unit in; `due`: when a live stream has, or would have had, it."""
+        events = self._engine.ingest(unit)
+        for event in events:
+            self._emit(self._measured(event, unit, due))
+        if self._keeper and events:
+            self._keeper.took(unit)
+        self._published.offer()
+        self._clock = unit.end
 
     def _units(self) -> Iterator[MediaUnit | None]:
         """The units of the source; waiting for one ends at once when a signal comes."""
@@ -180,10 +211,12 @@ class Session:
     # --- what is typed
 
     def _listen(self) -> None:
-        """Do and answer all that has been typed by now."""
+        """Do and answer all that has been typed by now; then nothing is in the making."""
         while not self._is_over:
             self._hear()
             if not self._typed:
+                if self._keeper:
+                    self._keeper.rest()
                 return
             self._take(self._typed.popleft())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.schedule import Schedule
     from omnitide_cli.runtime.engine import Engine
-    from omnitide_cli.runtime.options import EngineOptions
+    from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout
 
 DEFAULT_EVERY_S = 10.0
 STANDARD_INPUT = "-"
@@ -67,6 +68,9 @@ def watch(
     image_tokens: options.ImageTokens = None,
     no_video: options.NoVideo = False,
     no_audio: options.NoAudio = False,
+    save_session: options.SaveSession = None,
+    resume: options.Resume = None,
+    checkpoint_every: options.CheckpointEvery = 60.0,
     policy: options.PolicyOption = None,
     layout: options.LayoutOption = None,
     positions: options.PositionsOption = None,
@@ -90,15 +94,32 @@ def watch(
 ) -> None:
     """Watch a video or listen to a recording, second by second, and answer questions about it."""
     from omnitide_cli.catalog.files import find_manifest
-    from omnitide_cli.commands.faces import Wishes, commands, open_faces
+    from omnitide_cli.commands.checkpoint import Keeper
+    from omnitide_cli.commands.faces import Wishes, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.resume import Resumption, identity, place_of, plan_media, saved_model
     from omnitide_cli.commands.session import Session
     from omnitide_cli.commands.setup import engine_options, frame_fit, sound_left_out
     from omnitide_cli.media import open_source
     from omnitide_cli.media.container import display_name
+    from omnitide_cli.runtime.session_file import check_writable
 
     state = context.ensure_object(Globals)
+    if save_session:
+        check_writable(save_session, "--save-session")
+    resumption = Resumption(resume) if resume else None
+    model = model or (resumption.saved.model.name if resumption else None)
     manifest = find_manifest(model)
+    read_as = {
+        "unit_seconds": unit_seconds,
+        "image_tokens": image_tokens,
+        "video": not no_video,
+        "audio": not no_audio,
+        "start": start,
+        "duration": duration,
+        "loops": loop,
+    }
+    plan = plan_media(source, read_as, _given(context), resumption)
     wanted = {
         "policy": policy,
         "layout": layout,
@@ -117,13 +138,17 @@ def watch(
         "gpu_layers": gpu_layers,
         "cache_type": cache_type,
         "flash_attn": flash_attn,
-        "unit_tokens": manifest.unit_tokens(unit_seconds, image_tokens),
+        "unit_tokens": manifest.unit_tokens(plan.unit_seconds, plan.image_tokens),
     }
+    if resumption:
+        wanted, system = resumption.options(wanted), resumption.system(system)
     is_asked = bool(ask or ask_at or every or questions)
     is_talk = not (is_asked or no_ask or json_lines) and sys.stdin.isatty() and sys.stdout.isatty()
     schedule = _schedule(
         ask, ask_at, every, questions, silent=no_ask, default=manifest.default_question if is_talk else ""
     )
+    if resumption and not no_ask:
+        schedule = resumption.schedule(schedule, asked_anew=is_asked)
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt(ends_input=source == STANDARD_INPUT))
         wishes = Wishes(json_lines, transcript, dashboard, no_ask)
@@ -134,29 +159,54 @@ def watch(
             with interrupt.reading():
                 media = open_source(
                     source,
-                    fit=frame_fit(manifest, image_tokens),
-                    unit_seconds=unit_seconds,
-                    video=not no_video,
-                    audio=not no_audio and manifest.hears,
-                    start=start,
-                    duration=duration,
-                    loops=loop,
+                    fit=frame_fit(manifest, plan.image_tokens),
+                    unit_seconds=plan.unit_seconds,
+                    video=plan.video,
+                    audio=plan.audio and manifest.hears,
+                    start=plan.start,
+                    duration=plan.duration,
+                    loops=plan.loops,
+                    place=place_of(plan) if resumption else None,
                 )
             stack.enter_context(media)
-            if media.info.has_audio and not (no_audio or manifest.hears):
+            if media.info.has_audio and plan.audio and not manifest.hears:
                 media.warnings.append(sound_left_out(manifest))
             if not (schedule or no_ask):
                 faces.people.hint("nothing will be asked; --ask TEXT asks after the last second")
             wide, tall = media.info.width, media.info.height
             faces.people.expect(media.units_total, wide / tall if wide and tall else None)
-            engine = stack.enter_context(_engine(manifest, mmproj, system, chosen, interrupt, faces))
+            files = _files(manifest, mmproj, interrupt, faces)
+            prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
+            its_model = saved_model(model, files, prompt.system_text)
+            if resumption:
+                resumption.check_model(its_model)
+            engine = stack.enter_context(_engine(manifest, files, prompt, chosen, interrupt, faces))
+            of_session = identity(its_model, chosen, plan)
+            keeper = Keeper(
+                engine,
+                of_session,
+                schedule,
+                faces.sink,
+                media.place_after,
+                file=save_session,
+                every_s=checkpoint_every,
+            )
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it
                 raise KeyboardInterrupt from error
             faces.sink.failed(error)
             raise
         faces.attach(engine)
-        session = Session(engine, media, faces.sink, interrupt, prompt=faces.prompt, commands=commands())
+        session = Session(
+            engine,
+            media,
+            faces.sink,
+            interrupt,
+            prompt=faces.prompt,
+            commands={"save": keeper.save},
+            keeper=keeper,
+            resumption=resumption,
+        )
         session.run(source, schedule, realtime=pace == "realtime", stays=is_talk)
         if interrupt.requested:
             raise typer.Exit(INTERRUPTED)
@@ -186,18 +236,34 @@ def _schedule(
     return Schedule() if silent else Schedule(timed, repeated, last)
 
 
+def _given(context: typer.Context) -> set[str]:
+    """Fields of the media plan that a flag, a variable or a file of settings says."""
+    fields = {"no_video": "video", "no_audio": "audio", "loop": "loops"}
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {fields.get(name, name) for name, found in sources.items() if found is not None and found.name != "DEFAULT"}
+
+
+def _files(manifest: Manifest, mmproj: str | None, interrupt: Interrupt, faces: Faces) -> ModelFiles:
+    """The model's files, fetched if they must be."""
+    from omnitide_cli.catalog.files import fetch_files
+
+    faces.people.loading(manifest.title, 0.0)
+    with interrupt.raising():
+        files = fetch_files(manifest, mmproj, faces.people.say)
+    if files.mmproj is None:
+        raise ModelError(f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE")
+    return files
+
+
 def _engine(
     manifest: Manifest,
-    mmproj: str | None,
-    system: str | None,
+    files: ModelFiles,
+    prompt: PromptLayout,
     engine_options: EngineOptions,
     interrupt: Interrupt,
     faces: Faces,
 ) -> Engine:
     """The loaded model; the slow part, so it comes after everything that can be wrong without it."""
-    from dataclasses import replace
-
-    from omnitide_cli.catalog.files import fetch_files
     from omnitide_cli.runtime.engine import Engine
 
     people = faces.people
@@ -208,11 +274,5 @@ def _engine(
         if interrupt.requested:
             raise KeyboardInterrupt
 
-    people.loading(manifest.title, 0.0)
-    with interrupt.raising():
-        files = fetch_files(manifest, mmproj, people.say)
-    if files.mmproj is None:
-        raise ModelError(f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE")
-    prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
     faces.open(interrupt)
     return Engine.open(files, prompt, engine_options, progress=progress)

@@ -19,6 +19,7 @@ from omnitide_cli.runtime.events import (
     Migration,
     Notice,
     Retention,
+    SessionSaved,
     SessionStarted,
     Summary,
     UnitIngested,
@@ -67,6 +68,11 @@ class PlainSink(Sink):
             case SessionStarted():
                 self._status.clear()
                 self._session = event
+                if event.resumed_at is not None and self._detail != "quiet":
+                    self._say(f"resumed at {clock(event.resumed_at)}")
+            case SessionSaved():
+                if self._detail != "quiet":
+                    self._say(f"saved {event.path} ({clock(event.at)}); --resume {event.path} goes on from there")
             case UnitIngested():
                 self._unit(event)
             case Notice():

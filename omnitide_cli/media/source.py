@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -12,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import UsageError
-from omnitide_cli.media.container import display_name
+from omnitide_cli.media.container import display_name, local_path
 from omnitide_cli.media.demux import DAMAGE_HINT
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import SourceInfo, SourceWarning
+from omnitide_cli.media.place import Place
 from omnitide_cli.media.play import Play
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.track import EPSILON_S
@@ -36,11 +38,13 @@ def open_source(
     start: float = 0.0,
     duration: float | None = None,
     loops: int = 1,
+    place: Place | None = None,
 ) -> MediaSource:
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
     `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. Frames come as `fit`
-    makes them. Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
+    makes them. `place` is where to go on in that part: `place_after` of the unit before, which may have been the last.
+    Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """
     if unit_seconds < SHORTEST_UNIT_S:
         raise UsageError(
@@ -64,6 +68,7 @@ def open_source(
         start=start,
         duration=duration,
         loops=loops,
+        place=place,
     )
 
 
@@ -84,6 +89,7 @@ class MediaSource:
         start: float,
         duration: float | None,
         loops: int,
+        place: Place | None,
     ) -> None:
         self.path = path
         self.warnings: list[SourceWarning] = []
@@ -93,7 +99,10 @@ class MediaSource:
         self._fit, self._video, self._audio = fit, video, audio
         self._unit_seconds = unit_seconds
         self._start, self._duration, self._loops = start, duration, loops
-        self._play: Play | None = self._new_play()
+        self._place = place or Place(start, start)
+        self._is_resumed = place is not None
+        self._play: Play | None = self._open_at_place()
+        self._shift, self._loop = self._place.clock - self._place.position, self._place.loop
         self.info: SourceInfo = self._play.info
         known = self.info.duration
         if known is not None and start >= known:
@@ -107,7 +116,19 @@ class MediaSource:
         if self.info.duration is None:
             return None
         seconds = min(self.info.duration - self._start, self._duration or math.inf)
-        return self._loops * math.ceil((seconds - SHORTEST_UNIT_S) / self._unit_seconds)
+        done = self._place.index - self._steps(self._place.position) - self._place.loop * self._units_in(seconds)
+        return done + self._loops * self._units_in(seconds)
+
+    def _units_in(self, seconds: float) -> int:
+        return max(0, math.ceil((seconds - SHORTEST_UNIT_S) / self._unit_seconds))
+
+    def _steps(self, position: float) -> int:
+        """Units from the start of the part to `position`."""
+        return round((position - self._start) / self._unit_seconds)
+
+    def place_after(self, unit: MediaUnit) -> Place:
+        """Where the stream goes on behind `unit`, which is the newest or the one before it."""
+        return Place(unit.end - self._shift, unit.end, unit.index + 1, self._loop)
 
     def __iter__(self) -> Iterator[MediaUnit]:
         return self._units
@@ -126,41 +147,56 @@ class MediaSource:
             self._play.close()
             self._play = None
 
-    def _new_play(self) -> Play:
-        return Play(
-            self.path, fit=self._fit, video=self._video, audio=self._audio, start=self._start, warn=self._warn_once
-        )
+    def _open_at_place(self) -> Play:
+        """A live stream has no moment but now: there the session's clock goes on, and the stream begins as it comes."""
+        if local_path(self.path) is None and self._place.position != self._start:
+            play = self._new_play(self._start)
+            if play.info.duration is None:
+                self._place = replace(self._place, position=self._start)
+                return play
+            play.close()
+        return self._new_play(self._place.position)
+
+    def _new_play(self, start: float) -> Play:
+        return Play(self.path, fit=self._fit, video=self._video, audio=self._audio, start=start, warn=self._warn_once)
 
     def _all_units(self, play: Play) -> Iterator[MediaUnit]:
-        index, shift = 0, 0.0
-        for loop in range(self._loops):
-            if loop:
+        index, begin = self._place.index, self._place.position
+        while self._loop < self._loops:
+            if self._loop > self._place.loop:
+                begin = self._start
                 self.close()
-                self._play = play = self._new_play()
-            end = self._start
-            for unit in self._units_of(play, index, shift):
+                self._play = play = self._new_play(begin)
+            end = begin
+            for unit in self._units_of(play, index, begin):
                 yield unit
                 if self._play is None:
                     return
-                index, end = unit.index + 1, unit.end - shift
+                index, end = unit.index + 1, unit.end - self._shift
             self._report(play, end)
             if not index:
                 return
-            shift += end - self._start
+            self._shift += end - self._start
+            self._loop += 1
         self.close()
 
-    def _units_of(self, play: Play, index: int, shift: float) -> Iterator[MediaUnit]:
+    def _units_of(self, play: Play, index: int, begin: float) -> Iterator[MediaUnit]:
         stop = math.inf if self._duration is None else self._start + self._duration
+        done = self._steps(begin)
+        if abs(self._start + done * self._unit_seconds - begin) < EPSILON_S:
+            begin = self._start  # on the grid of an unbroken run, to the last bit
+        else:
+            done = 0
         for step in count():
-            start = self._start + step * self._unit_seconds
-            end = min(self._start + (step + 1) * self._unit_seconds, stop)
+            start = begin + (done + step) * self._unit_seconds
+            end = min(begin + (done + step + 1) * self._unit_seconds, stop)
             frame = play.picture.read(start, end) if play.picture is not None else None
             sound = play.sound.read(start, end) if play.sound is not None else None
             if play.end is not None:
                 end = min(end, play.end)
             if end <= start + EPSILON_S:
                 return
-            is_image = frame is not None and step == 0
+            is_image = frame is not None and start == self._start
             if end - start < SHORTEST_UNIT_S - EPSILON_S and not is_image:
                 self._drop(sound, play)
                 return
@@ -169,7 +205,7 @@ class MediaSource:
                 sound = None
             if frame is None and sound is None and play.end is not None and end == play.end:
                 return
-            yield _unit(index + step, shift, start, end, frame, sound)
+            yield _unit(index + step, self._shift, start, end, frame, sound)
 
     def _drop(self, sound: Stretch | None, play: Play) -> None:
         if sound is None:
@@ -185,7 +221,7 @@ class MediaSource:
 
     def _report(self, play: Play, end: float) -> None:
         """Say what only the end of a run tells."""
-        if end == self._start > 0:
+        if end == self._start > 0 and not self._is_resumed:
             self._warn_once("source-ended", f"{display_name(self.path)} ends before {end:.1f} s", "Start earlier.")
         known = self.info.duration
         reads_all = (self._video or not self.info.has_video) and (self._audio or not self.info.has_audio)

@@ -9,6 +9,7 @@ import codecs
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -32,7 +33,9 @@ from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_watermarks
 from omnitide_cli.runtime.reports import Totals, kv_bytes, migration, retention
+from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session import Session
+from omnitide_cli.runtime.session_file import SessionFile
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
 from omnitide_cli.runtime.template import Template
 from omnitide_cli.runtime.view import CELL_LETTERS
@@ -125,10 +128,15 @@ class Engine:
 
     # --- the stream
 
-    def start(self, source: str) -> SessionStarted:
-        """Prefill the system prompt. Call once, before the first unit. Interrupted, it leaves no token."""
-        system = self._template.system
-        if system:
+    def start(self, source: str, saved: SessionFile | None = None) -> SessionStarted:
+        """Prefill the system prompt, or take a saved session up. Call once, before the first unit.
+
+        Interrupted, it leaves no token. Raises SessionFileError when the saved session doesn't fit.
+        """
+        if saved is not None:
+            self._session.restore(saved.state)
+            self._totals = Totals(**asdict(saved.saved.engine.totals))
+        elif system := self._template.system:
             with suppress(Interrupted):
                 self._session.begin("system")
                 self._session.add_tokens("system", system)
@@ -151,6 +159,7 @@ class Engine:
             cache_type=options.cache_type,
             threads=self._model.threads,
             flash_attn=not now.transposed_v,
+            resumed_at=None if saved is None else saved.saved.media.clock,
         )
 
     def ingest(self, unit: StreamUnit) -> list[Event]:
@@ -339,6 +348,20 @@ class Engine:
         now = self._session.snapshot()
         self._totals.see(now)
         return now
+
+    # --- saving
+
+    @property
+    def can_save(self) -> bool:
+        """Not on llama.cpp's own memory, which `--policy full` falls back to."""
+        return self._session.is_managed
+
+    def save(self) -> tuple[SavedEngine, NDArray[np.uint8]]:
+        """The session as it is between units and answers: its sums, and the native state."""
+        used = np.flatnonzero(self._session.cells())
+        totals = SavedTotals(**asdict(self._totals))
+        cells, end = self._session.snapshot().n_cells, int(used[-1]) + 1 if used.size else 0
+        return SavedEngine(cells, end, totals), self._session.save()
 
     def summary(self) -> Summary:
         """The session so far."""

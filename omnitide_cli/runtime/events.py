@@ -44,6 +44,8 @@ class SessionStarted(Event):
     cache_type: str
     threads: int
     flash_attn: bool
+    resumed_at: float | None = None
+    """Media seconds at which a saved session goes on."""
     schema: int = SCHEMA
 
 
@@ -149,6 +151,16 @@ class Notice(Event):
     code: str
     message: str
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSaved(Event):
+    """The session is in a file, from which it goes on at media second `at`."""
+
+    type: ClassVar[str] = "saved"
+
+    path: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

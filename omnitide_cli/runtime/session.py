@@ -76,6 +76,7 @@ class Session(HistoryView):
             )
         )
         self._handle = out[0]
+        self.is_managed = not stock_memory
 
     def close(self) -> None:
         """Free the session; harmless when called twice. The context must still be alive."""

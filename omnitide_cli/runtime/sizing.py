@@ -39,10 +39,10 @@ def choose_ctx(options: EngineOptions, model: Model) -> int:
         cells = min(model.n_ctx_train or FULL_CTX, FULL_CTX)
         if available is not None:
             cells = min(cells, available // 2 // each)
-        return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE)
+        return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE, options.least_ctx)
     else:
         largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
-        cells = whole_pages(largest)
+        cells = max(whole_pages(largest), options.least_ctx)
     if available is not None and cells * each > available:
         # llama.cpp would be given the memory, and the process killed while it fills it.
         what = "--ctx" if options.policy == "full" else "--ctx or the watermarks"

@@ -9,8 +9,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from types import ModuleType
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from omnitide_cli.runtime.events import (
     Answer,
@@ -23,6 +26,8 @@ from omnitide_cli.runtime.events import (
     UnitIngested,
 )
 from omnitide_cli.runtime.kv_state import CellClasses, KvState
+from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
+from omnitide_cli.runtime.session_file import SessionFile
 
 DELAY = "SCRIPTED_ENGINE_DELAY"
 """Environment variable: seconds that a unit or a word takes."""
@@ -75,7 +80,8 @@ class ScriptedEngine:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def start(self, source: str) -> SessionStarted:
+    def start(self, source: str, saved: SessionFile | None = None) -> SessionStarted:
+        self.resumed = saved
         options = self.options
         return SessionStarted(
             version="0.1.0",
@@ -92,6 +98,7 @@ class ScriptedEngine:
             cache_type=options.cache_type,
             threads=2,
             flash_attn=True,
+            resumed_at=saved.saved.media.clock if saved else None,
         )
 
     def ingest(self, unit: Any) -> list[Event]:
@@ -149,6 +156,12 @@ class ScriptedEngine:
 
     def cell_letters(self) -> bytes:
         return (b"M" * 5 + b"R" * 40).ljust(4096, b".")
+
+    can_save = True
+
+    def save(self) -> tuple[SavedEngine, np.ndarray]:
+        sums = {field.name: 0 for field in fields(SavedTotals)} | {"units": len(self.units)}
+        return SavedEngine(4096, 45 * len(self.units), SavedTotals(**sums)), np.arange(100, dtype=np.uint8)
 
     def interrupt(self) -> None:
         self.interrupted = True

@@ -120,3 +120,37 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="UTF-8"):
         read_questions(path)
+
+
+def test_a_resumed_schedule_asks_what_is_left() -> None:
+    asked = Schedule([Timed(1, "a"), Timed(5, "b")], [Repeated(2, "r")], ["end"])
+    asked.start_at(0)
+    assert asked.due(1) + asked.due(2) + asked.due(3) == ["a", "r"]
+    again = Schedule.of(asked.saved(), 3)
+    again.start_at(3)
+    assert again.due(4) == ["r"]
+    assert again.due(5) == ["b"]
+    assert again.final() == ["end"]
+    assert again.saved().closed_at == 5
+
+
+def test_questions_given_anew_are_not_asked_twice() -> None:
+    before = Schedule([Timed(1, "a")], [Repeated(2, "r")], ["end"])
+    before.start_at(0)
+    before.due(3)
+    anew = Schedule([Timed(1, "a"), Timed(2, "new")], [Repeated(2, "r"), Repeated(4, "other")], ["end"])
+    anew.go_on(before.saved(), 3)
+    anew.start_at(3)
+    assert anew.due(4) == ["new", "r", "other"]
+    assert anew.final() == ["end"]
+
+
+def test_the_end_is_asked_again_only_after_more_was_seen() -> None:
+    ended = Schedule(last=["end"])
+    ended.start_at(0)
+    ended.due(3)
+    assert ended.final() == ["end"]
+    again = Schedule.of(ended.saved(), 3)
+    assert again.final() == []
+    again.due(4)
+    assert again.final() == ["end"]

@@ -1,5 +1,7 @@
-"""A session that was saved and restored goes on as the uninterrupted one does, bit by bit; what is no session is refused
-and changes nothing."""
+"""A session that was saved and restored goes on as the uninterrupted one does, bit by bit.
+
+What is no session is refused and changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ def options(**other: object) -> EngineOptions:
     return EngineOptions(**{**HISTORY, **other})  # pyright: ignore[reportArgumentType]
 
 
-def pressed(path: Path, settings: EngineOptions, units: int = 26) -> tuple[Running, Stream]:
-    """A session whose history was cut, shifted and moved several times."""
+def pressed(path: Path, settings: EngineOptions) -> tuple[Running, Stream]:
+    """A session whose history was cut, shifted and moved."""
     running = Running.open(path, settings, N_CTX)
     stream = Stream(running, seed=1)
     stream.system()
-    assert stream.run(units) >= 3
+    assert stream.run(18) >= 2
     return running, stream
 
 
@@ -58,10 +60,9 @@ def check_resumes(path: Path, settings: EngineOptions) -> None:
     running, stream = pressed(path, settings)
     other, again = resumed(path, settings, stream)
     assert_alike(other, running)
-    for _ in range(2):
-        assert stream.run(10) == again.run(10) > 0
-        assert_alike(other, running)
-        np.testing.assert_array_equal(other.probe(), running.probe())
+    assert stream.run(10) == again.run(10) > 0
+    assert_alike(other, running)
+    np.testing.assert_array_equal(other.probe(), running.probe())
     running.close()
     other.close()
 
@@ -188,8 +189,8 @@ def test_mutated_states_are_refused_or_make_a_session_that_runs(models: dict[str
             refused += 1
             continue
         try:
-            stream.run(2)
-            running.probe()
+            stream.media()
+            running.session.maintain()
         except RuntimeFailure:  # positions that llama.cpp won't go on from
             pass
     assert refused > 500

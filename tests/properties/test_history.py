@@ -5,6 +5,7 @@ The invariants of omnipick.md and omnipage.md are checked by their own, too, so 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -108,7 +109,8 @@ class Histories(RuleBasedStateMachine):
             cache_type=cache_type,
             flash_attn=flash_attn,
         )
-        self.native = History(
+        self.open = partial(
+            History,
             options,
             n_cells,
             mrope=mrope,
@@ -119,6 +121,7 @@ class Histories(RuleBasedStateMachine):
             min_pages=min_pages,
             position_limit=window,
         )
+        self.native = self.open()
         rules = Rules(policy, low + gap, low, recent_units, image_sinks, audio_sinks, text_budget, sinks)
         self.naive = NaiveHistory(rules, planner, positions == "compact", mrope, n_cells, geometry, min_pages, window)
         defaults = lib.ot_session_default_params()
@@ -170,6 +173,15 @@ class Histories(RuleBasedStateMachine):
         if self.naive.free() >= tokens:
             assert self.native.append(kind, parts) == self.naive.next_id
             self.naive.append(kind, parts)
+
+    @rule()
+    def save_and_resume(self) -> None:
+        """Another history takes the saved one up; from here on all rules go on with it."""
+        state = self.native.save()
+        self.native.close()
+        self.native = self.open()
+        self.native.restore(state)
+        assert self.native.save().tolist() == state.tolist()
 
     # --- maintenance
 

@@ -37,19 +37,3 @@ inline bool shares_another(llama_kv_cache & cache) { return cache.*member(CacheO
 inline bool is_v_transposed(llama_kv_cache & cache) { return cache.*member(CacheTransposed{}); }
 
 }  // namespace ot::access
-
-namespace ot {
-
-// The whole tensor behind the cache's view of a layer's values.
-inline ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer) {
-    const ggml_init_params params{ggml_tensor_overhead() * 2, nullptr, true};
-    ggml_context_ptr scratch{ggml_init(params)};
-    llama_kv_cache::slot_info slot;
-    slot.resize(1);
-    slot.s0 = slot.s1 = 0;
-    slot.strm[0] = 0;
-    const ggml_tensor * view = cache.get_v(scratch.get(), static_cast<int32_t>(layer), 1, slot);
-    return view->view_src;
-}
-
-}  // namespace ot

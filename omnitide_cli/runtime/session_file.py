@@ -1,0 +1,136 @@
+"""Session files (`.tide`): written so that there is always a whole one, read as if an enemy had made them.
+
+    magic, format, bytes of the header, bytes of the state    24 bytes, little-endian
+    header                                                    JSON, see saved.py
+    state                                                     ledger and cached rows, as the native session writes them
+    SHA-256 of all before                                     32 bytes
+
+The checksum tells damage from what is whole; it protects from nobody. That no byte can crash anything is the readers'.
+Anyone may write a session, so one that holds what a camera saw is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import struct
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnitide_cli.errors import RuntimeFailure, SessionFileError, UsageError
+from omnitide_cli.runtime.saved import Saved, read_saved
+
+MAGIC = b"TIDE\r\n\x1a\n"  # as PNG's: a transfer that changes line ends is found out
+FORMAT = 1  # also to be raised when llama.cpp changes what rows of keys and values mean
+PREFIX = struct.Struct("<8sIIQ")
+DIGEST_BYTES = 32
+LARGEST_HEADER = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session at rest: what it was, and its native state."""
+
+    saved: Saved
+    state: NDArray[np.uint8]
+
+
+def check_writable(path: Path, flag: str) -> None:
+    """Raise UsageError when a session could not be written there."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UsageError(f"{flag} {path}: there is no folder {folder}", "make it, or choose another place")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"{flag} {path}: nothing can be written there", "choose another place")
+
+
+def write_session(path: Path, session: SessionFile) -> None:
+    """Write the file so that a crash leaves the old or the new one, never a part. Raises RuntimeFailure."""
+    header = json.dumps(session.saved.to_json(), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    parts = [PREFIX.pack(MAGIC, FORMAT, len(header), session.state.size), header, session.state.data]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    try:
+        _replace(path.resolve(), [*parts, digest.digest()])
+    except OSError as error:
+        message = f"{path} can't be written: {error.strerror or error}"
+        raise RuntimeFailure(message, "make room, or choose another place") from error
+
+
+def _replace(path: Path, parts: list[Any]) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)  # 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # so that the new name survives a power cut, too
+    finally:
+        os.close(folder)
+
+
+def read_session(path: Path) -> SessionFile:
+    """Raises SessionFileError for a file that is missing, foreign, damaged or of another format."""
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            return _read(file, path)
+    except FileNotFoundError as error:
+        message = f"{path} does not exist"
+        raise SessionFileError(message, "check the path, or start anew without --resume") from error
+    except OSError as error:
+        message = f"{path} can't be read: {error.strerror or error}"
+        raise SessionFileError(message, "check the path and its permissions") from error
+    except MemoryError as error:
+        raise SessionFileError(f"{path} is larger than memory", "start anew without --resume") from error
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)  # a pipe that nobody writes to
+
+
+def _read(file: BinaryIO, path: Path) -> SessionFile:
+    status = os.fstat(file.fileno())
+    prefix = file.read(PREFIX.size) if stat.S_ISREG(status.st_mode) else b""
+    if prefix[: len(MAGIC)] != MAGIC:
+        hint = "give a file that --save-session, /save or a checkpoint has written"
+        raise SessionFileError(f"{path} is no session of OmniTide", hint)
+    if len(prefix) < PREFIX.size:
+        damaged(path, "it ends too early")
+    _, number, header_bytes, state_bytes = PREFIX.unpack(prefix)
+    if number != FORMAT:
+        message = f"{path} has format {number}, this version of OmniTide reads format {FORMAT}"
+        raise SessionFileError(message, "resume it with the version that saved it")
+    if PREFIX.size + header_bytes + state_bytes + DIGEST_BYTES != status.st_size or header_bytes > LARGEST_HEADER:
+        damaged(path, "its size is not what it says")
+    body = file.read(header_bytes + state_bytes)
+    if hashlib.sha256(prefix + body).digest() != file.read(DIGEST_BYTES):
+        damaged(path, "its checksum is wrong")
+    try:
+        saved = read_saved(json.loads(body[:header_bytes]))
+    except SessionFileError as error:
+        damaged(path, error.message)
+    except (ValueError, RecursionError):
+        damaged(path, "its header is no JSON")
+    return SessionFile(saved, np.frombuffer(body, dtype=np.uint8, offset=header_bytes))
+
+
+def damaged(path: Path, what: str) -> NoReturn:
+    """Raise the SessionFileError for a file that can't be used."""
+    raise SessionFileError(f"{path} is damaged: {what}", "take another copy of it, or start anew without --resume")
