@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.commands.setup import frame_fit
-from omnitide_cli.errors import OmniTideError, SessionFileError
+from omnitide_cli.errors import RuntimeFailure, SessionFileError
 from omnitide_cli.media import MediaUnit, open_source
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer
@@ -134,17 +135,16 @@ def test_a_stopped_or_killed_process_goes_on(
     monkeypatch.setenv("OMNITIDE_HOME", str(tmp_path / "home"))
     asked = tmp_path / "asked.tide"
     saving = ("--save-session", asked) if number == signal.SIGTERM else ("--checkpoint-every", 0.5)
-    running = subprocess.Popen(command(example, *PRESSED, "--pace", "realtime", *saving), stdout=subprocess.PIPE)
-    assert running.stdout is not None
-    lines = []
-    for line in running.stdout:
-        lines.append(line)
-        if b'"unit"' in line and json.loads(line)["index"] == 5:
-            break
-    running.send_signal(number)
-    lines += running.stdout.readlines()
-    assert running.wait(60) == (130 if number == signal.SIGTERM else -signal.SIGKILL)
-    seen = sum(json.loads(line)["type"] == "unit" for line in lines)
+    with subprocess.Popen(command(example, *PRESSED, "--pace", "realtime", *saving), stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        seen = 0
+        for line in running.stdout:
+            seen += json.loads(line)["type"] == "unit"
+            if seen == 6:
+                running.send_signal(number)
+                break
+        seen += sum(json.loads(line)["type"] == "unit" for line in running.stdout)
+        assert running.wait(60) == (130 if number == signal.SIGTERM else -signal.SIGKILL)
 
     (file,) = [asked] if number == signal.SIGTERM else (tmp_path / "home" / "state" / "checkpoints").glob("*.tide")
     media = read_session(file).saved.media
@@ -207,11 +207,9 @@ def test_a_thousand_mutated_files_are_refused_or_run(
                 continue
             if attempt % 20 < 2:
                 ran += 1
-                try:
+                with suppress(RuntimeFailure):  # positions that llama.cpp won't go on from
                     engine.ingest(replace(units[6], index=6))
                     list(engine.ask(QUESTION, 7.0))
-                except OmniTideError as error:
-                    assert error.exit_code == 1  # positions that llama.cpp won't go on from
         engine.start("test", sound)
         engine.session.check()
     assert refused > 300

@@ -19,7 +19,8 @@ FIT = FrameFit.square(56)
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four and a half seconds, no two units alike."""
     path = tmp_path_factory.mktemp("place") / "clip.mkv"
-    return make_clip(path, Video(seconds=4.5), Sound(seconds=4.5, codec="pcm_s16le"))
+    make_clip(path, Video(seconds=4.5), Sound(seconds=4.5, codec="pcm_s16le"))
+    return path
 
 
 def units_and_places(path: Path, **how: Any) -> tuple[list[MediaUnit], list[Place]]:

@@ -43,7 +43,8 @@ QUESTIONS = SavedQuestions(
     repeated=((10.0, "What is new?", True, 0.0),),
     last=("And now?",),
 )
-TOTALS = SavedTotals(**{field.name: 1.5 if field.type == "float" else 2 for field in fields(SavedTotals)})
+SUMS: dict[str, Any] = {field.name: 1.5 if field.type == "float" else 2 for field in fields(SavedTotals)}
+TOTALS = SavedTotals(**SUMS)
 SAVED = Saved(
     "0.1.0",
     SavedModel("omnitide-demo", "1:ab", None, "Be brief."),
@@ -63,9 +64,9 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def sealed(body: bytes) -> bytes:
+def sealed(body: bytes | bytearray) -> bytes:
     """With the checksum that belongs to it, as one who means harm would write it."""
-    return body + hashlib.sha256(body).digest()
+    return bytes(body) + hashlib.sha256(body).digest()
 
 
 def with_header(data: bytes, header: Any) -> bytes:
