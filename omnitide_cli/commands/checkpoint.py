@@ -53,8 +53,9 @@ class Keeper:
         file: Path | None,
         every_s: float,
     ) -> None:
-        """`place_after` says where the source goes on behind a unit. `file` is written at the end, and meanwhile every `every_s` seconds (0: never); without it checkpoints go
-        into the user's state folder. Raises UsageError where nothing can be saved."""
+        """`place_after` says where the source goes on behind a unit. `file` is written at the end, and meanwhile every
+        `every_s` seconds (0: never); without it checkpoints go into the user's state folder. Raises UsageError where
+        nothing can be saved."""
         self._engine = engine
         self._identity = identity
         self._schedule = schedule

@@ -11,7 +11,7 @@ from typing import Literal, TextIO
 from omnitide_cli.display.sink import Sink
 from omnitide_cli.display.status import StatusLine, columns, is_capable
 from omnitide_cli.display.summary import summary_lines
-from omnitide_cli.display.words import clock, one_line, printable, with_hint
+from omnitide_cli.display.words import clock, one_line, printable, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -72,7 +72,7 @@ class PlainSink(Sink):
                     self._say(f"resumed at {clock(event.resumed_at)}")
             case SessionSaved():
                 if self._detail != "quiet":
-                    self._say(f"saved {event.path} ({clock(event.at)}); --resume {event.path} goes on from there")
+                    self._say(saved(event.path, event.at))
             case UnitIngested():
                 self._unit(event)
             case Notice():

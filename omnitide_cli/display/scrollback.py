@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from omnitide_cli.display.sink import Sink
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, Summary
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionSaved, Summary
 
 MOST_KEPT = 1000
 
@@ -18,7 +18,7 @@ class Scrollback(Sink):
         self._kept: deque[Event] = deque(maxlen=MOST_KEPT)
 
     def emit(self, event: Event) -> None:
-        if isinstance(event, Answer | Notice | Summary):
+        if isinstance(event, Answer | Notice | SessionSaved | Summary):
             self._kept.append(event)
 
     def failed(self, error: BaseException) -> None:

@@ -43,6 +43,11 @@ def with_hint(message: str, hint: str) -> str:
     return " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts)
 
 
+def saved(path: str, at: float) -> str:
+    """That a session is in a file, and how to go on with it."""
+    return printable(f"saved {path} ({clock(at)}); --resume {path} goes on from there")
+
+
 def error_code(error: BaseException) -> str:
     """A stable short word for a kind of error: ModelError is model-error."""
     name = type(error).__name__

@@ -163,8 +163,10 @@ def test_commands_are_typed(watch: Open) -> None:
     terminal.wait_to_see("the end: ask")
     terminal.type("/dance\r")
     terminal.wait_to_see("/dance is no command")
+    terminal.type("/save none/x.tide\r")
+    terminal.wait_to_see("there is no folder")
     terminal.type("/save x.tide\r")
-    terminal.wait_to_see("can't be saved")
+    terminal.wait_to_see("saved x.tide (0:03)")
     terminal.type("/kv\r")
     terminal.wait_to_see("any key closes this")
     assert "running, process" in terminal.rows[1]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.display.words import one_line, with_hint
+from omnitide_cli.display.words import one_line, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -20,6 +20,7 @@ from omnitide_cli.runtime.events import (
     Migration,
     Notice,
     Retention,
+    SessionSaved,
     SessionStarted,
     UnitIngested,
 )
@@ -186,6 +187,8 @@ def fold(state: State, event: Event) -> State:
             return replace(done, phase="ended" if state.has_ended else "watching", answers=state.answers + 1)
         case Notice():
             return remark(state, with_hint(event.message, event.hint), is_warning=True)
+        case SessionSaved():
+            return remark(state, saved(event.path, event.at))
         case _:
             return state
 
