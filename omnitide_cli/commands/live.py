@@ -56,6 +56,9 @@ def live(
     image_tokens: options.ImageTokens = None,
     no_video: options.NoVideo = False,
     no_audio: options.NoAudio = False,
+    save_session: options.SaveSession = None,
+    resume: options.Resume = None,
+    checkpoint_every: options.CheckpointEvery = 60.0,
     policy: options.PolicyOption = None,
     layout: options.LayoutOption = None,
     positions: options.PositionsOption = None,
@@ -79,15 +82,29 @@ def live(
 ) -> None:
     """Watch a camera and listen to a microphone, for as long as you like, and answer questions meanwhile."""
     from omnitide_cli.catalog.files import find_manifest
-    from omnitide_cli.commands.faces import Wishes, commands, open_faces
+    from omnitide_cli.commands.checkpoint import Keeper
+    from omnitide_cli.commands.faces import Wishes, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.resume import Resumption, identity, place_of, plan_live, saved_model
     from omnitide_cli.commands.session import Session
     from omnitide_cli.commands.setup import engine_options, frame_fit, sound_left_out
-    from omnitide_cli.commands.watch import _engine, _schedule
-    from omnitide_cli.media import open_live
+    from omnitide_cli.commands.watch import _engine, _files, _given, _schedule
+    from omnitide_cli.media import Place, open_live
+    from omnitide_cli.runtime.session_file import check_writable
 
     state = context.ensure_object(Globals)
+    if save_session:
+        check_writable(save_session, "--save-session")
+    resumption = Resumption(resume) if resume else None
+    model = model or (resumption.saved.model.name if resumption else None)
     manifest = find_manifest(model)
+    seen_as = {
+        "unit_seconds": unit_seconds,
+        "image_tokens": image_tokens,
+        "video": not no_video and camera != NONE,
+        "audio": not no_audio and mic != NONE,
+    }
+    plan = plan_live(seen_as, _given(context), resumption)
     wanted = {
         "policy": policy,
         "layout": layout,
@@ -106,13 +123,17 @@ def live(
         "gpu_layers": gpu_layers,
         "cache_type": cache_type,
         "flash_attn": flash_attn,
-        "unit_tokens": manifest.unit_tokens(unit_seconds, image_tokens),
+        "unit_tokens": manifest.unit_tokens(plan.unit_seconds, plan.image_tokens),
     }
+    if resumption:
+        wanted, system = resumption.options(wanted), resumption.system(system)
     is_asked = bool(ask or ask_at or every or questions)
     is_talk = not (is_asked or no_ask or json_lines) and sys.stdin.isatty() and sys.stdout.isatty()
     schedule = _schedule(
         ask, ask_at, every, questions, silent=no_ask, default=manifest.default_question if is_talk else ""
     )
+    if resumption and not no_ask:
+        schedule = resumption.schedule(schedule, asked_anew=is_asked)
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         wishes = Wishes(json_lines, transcript, dashboard, no_ask)
@@ -124,9 +145,10 @@ def live(
                 source = open_live(
                     NONE if no_video else camera,
                     mic if manifest.hears and not no_audio else NONE,
-                    fit=frame_fit(manifest, image_tokens),
-                    unit_seconds=unit_seconds,
+                    fit=frame_fit(manifest, plan.image_tokens),
+                    unit_seconds=plan.unit_seconds,
                     duration=duration,
+                    place=place_of(plan),
                 )
             stack.enter_context(source)
             if mic != NONE and not (no_audio or manifest.hears):
@@ -134,7 +156,21 @@ def live(
             if not (schedule or no_ask):
                 faces.people.hint('nothing will be asked; --every "60=TEXT" asks every minute')
             faces.people.expect(source.units_total)
-            engine = stack.enter_context(_engine(manifest, mmproj, system, chosen, interrupt, faces))
+            files = _files(manifest, mmproj, interrupt, faces)
+            prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
+            its_model = saved_model(model, files, prompt.system_text)
+            if resumption:
+                resumption.check_model(its_model)
+            engine = stack.enter_context(_engine(manifest, files, prompt, chosen, interrupt, faces))
+            keeper = Keeper(
+                engine,
+                identity(its_model, chosen, replace(plan, source=source.name)),
+                schedule,
+                faces.sink,
+                lambda unit: Place(clock=unit.end, index=unit.index + 1),
+                file=save_session,
+                every_s=checkpoint_every,
+            )
         except Exception as error:
             faces.sink.failed(error)
             raise
@@ -145,8 +181,10 @@ def live(
             faces.sink,
             interrupt,
             prompt=faces.prompt,
-            commands=commands(),
+            commands={"save": keeper.save},
             conclude=lambda summary: _with_losses(summary, source),
+            keeper=keeper,
+            resumption=resumption,
         )
         session.run(source.name, schedule)
         if interrupt.requested:

@@ -118,6 +118,20 @@ def plan_media(
     return going_on
 
 
+def plan_live(wanted: dict[str, Any], given: Collection[str], resumption: Resumption | None) -> SavedMedia:
+    """As `plan_media` for devices, in which there is no moment but now: the clock alone goes on.
+
+    `wanted` has the fields of SavedMedia that concern devices.
+    """
+    live: dict[str, Any] = {"source": "live", "path": None, "size": None, "start": 0.0, "duration": None, "loops": 1}
+    live |= {"position": 0.0, "loop": 0}
+    if resumption is None:
+        return SavedMedia(**live, **wanted, clock=0.0, index=0)
+    saved = resumption.saved.media
+    kept = {name: getattr(saved, name) for name in ("unit_seconds", "image_tokens") if name not in given}
+    return SavedMedia(**live | wanted | kept, clock=saved.clock, index=saved.index)
+
+
 def _is_same(saved: SavedMedia, now: SavedMedia) -> bool:
     """A file may have moved, and may have grown since."""
     if saved.path is None or now.path is None:

@@ -40,6 +40,7 @@ class Schedule:
         self._repeated = list(repeated)
         self._last = list(last)
         self._asked_until: list[float | None] = [None] * len(self._repeated)  # None: the stream has not begun
+        self._waiting: list[str] = []
         self._closed_at: float | None = None
         self._clock = 0.0
 
@@ -52,19 +53,22 @@ class Schedule:
             saved.last,
         )
         schedule.go_on(saved, clock)
+        schedule._waiting = list(saved.waiting)
         schedule._closed_at = saved.closed_at
         return schedule
 
     def go_on(self, saved: SavedQuestions, clock: float) -> None:
         """Ask nothing again that a session saved at `clock` was asked at its time already."""
         self._clock = clock
+        wanted = {question.text for question in (*self._timed, *self._repeated)}.union(self._last)
+        self._waiting = [text for text in saved.waiting if text in wanted]
         self._asked = [Timed(at, text) for at, text in saved.asked]
         self._timed = [question for question in self._timed if question not in self._asked]
         until = {(seconds, text): asked_until for seconds, text, _, asked_until in saved.repeated}
         self._asked_until = [until.get((question.seconds, question.text)) for question in self._repeated]
 
     def __bool__(self) -> bool:
-        return bool(self._timed or self._repeated or self._last)
+        return bool(self._timed or self._repeated or self._last or self._waiting)
 
     def start_at(self, clock: float) -> None:
         """The stream begins here: repeated questions count from the next multiple on."""
@@ -97,6 +101,15 @@ class Schedule:
         self._closed_at = self._clock
         return closing + self._last
 
+    def put_back(self, questions: Iterable[str]) -> None:
+        """These were due, but the session is over: one that goes on with it asks them first."""
+        self._waiting += questions
+
+    def waiting(self) -> list[str]:
+        """What was due when a saved session ended; told once."""
+        questions, self._waiting = self._waiting, []
+        return questions
+
     def saved(self) -> SavedQuestions:
         """All of it, for `of` and `go_on`."""
         return SavedQuestions(
@@ -107,6 +120,7 @@ class Schedule:
                 for question, until in zip(self._repeated, self._asked_until, strict=True)
             ),
             last=tuple(self._last),
+            waiting=tuple(self._waiting),
             closed_at=self._closed_at,
         )
 

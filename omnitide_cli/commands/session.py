@@ -92,6 +92,7 @@ class Session:
             with suppress(KeyboardInterrupt):
                 self._interrupt.on_request(self._engine.interrupt)
                 self._start(name)
+                schedule.put_back(self._ask(schedule.waiting()))
                 self._feed(schedule, realtime)
                 self._finish(schedule, stays)
             if self._keeper:
@@ -151,7 +152,7 @@ class Session:
                     return
                 self._sink.watching(unit)
                 self._ingest(unit, due)
-                self._ask(schedule.due(unit.end))
+                schedule.put_back(self._ask(schedule.due(unit.end)))
             self._listen()
             if self._is_over:
                 return
@@ -199,7 +200,7 @@ class Session:
                     hint="--ask asks after the last second",
                 )
             )
-        self._ask(schedule.final())
+        schedule.put_back(self._ask(schedule.final()))
         self._listen()
         if not stays or self._is_over:
             return
@@ -248,10 +249,11 @@ class Session:
         if snapshot := self._published.snapshot():
             self._sink.show_kv(snapshot)
 
-    def _ask(self, questions: Iterable[str]) -> None:
-        for question in questions:
+    def _ask(self, questions: Sequence[str]) -> Sequence[str]:
+        """Ask; those that are left when the session is over."""
+        for number, question in enumerate(questions):
             if self._is_over:
-                return
+                return questions[number:]
             self._sink.asking(question, self._clock)
             answered: float | None = None
             for event in self._engine.ask(question, at=self._clock):
@@ -262,6 +264,7 @@ class Session:
                     answered = time.monotonic()
             if answered is not None:
                 self._idle.spent(answered, time.monotonic())
+        return ()
 
     def _give_way(self) -> None:
         """A question that is typed meanwhile ends the answer in hand, as in a talk; commands wait."""

@@ -16,6 +16,7 @@ from omnitide_cli.media.link import Link
 from omnitide_cli.media.live_pictures import Picture, PictureQueue, Thinning
 from omnitide_cli.media.live_sound import SoundQueue
 from omnitide_cli.media.microphone import Microphone
+from omnitide_cli.media.place import Place
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.unit import NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
 
@@ -32,15 +33,21 @@ def open_live(
     fit: FrameFit,
     unit_seconds: float = 1.0,
     duration: float | None = None,
+    place: Place | None = None,
 ) -> LiveSource:
     """Open a camera (number, device, URL, file) and a microphone (`default` or its name); `none` leaves one out.
 
-    Returns once both work. Raises DeviceError if one doesn't within START_LIMIT_S, UsageError if there is none at all.
+    On the session's clock and in its count the stream begins at `place`. Returns once both work. Raises DeviceError if one doesn't within START_LIMIT_S, UsageError if there is none at all.
     """
     if camera == NONE and microphone == NONE:
         raise UsageError("neither a camera nor a microphone is wanted", "Leave out --camera none or --mic none.")
     source = LiveSource(
-        fit=fit, camera=camera != NONE, microphone=microphone != NONE, unit_seconds=unit_seconds, duration=duration
+        fit=fit,
+        camera=camera != NONE,
+        microphone=microphone != NONE,
+        unit_seconds=unit_seconds,
+        duration=duration,
+        place=place,
     )
     if microphone != NONE:
         source.microphone = Microphone(microphone, source.sound, source.warn)
@@ -70,6 +77,7 @@ class LiveSource:
         microphone: bool,
         unit_seconds: float = 1.0,
         duration: float | None = None,
+        place: Place | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.warnings: list[SourceWarning] = []
@@ -83,6 +91,7 @@ class LiveSource:
         self._sees, self._hears = camera, microphone
         self._unit_seconds = unit_seconds
         self._duration = math.inf if duration is None else duration
+        self._place = place or Place()
         self._clock = clock
         self._origin: float | None = None
         self._next = 0
@@ -202,9 +211,9 @@ class LiveSource:
         if sound is not None and sound.heard < SHORTEST_SOUND:
             sound = None
         return MediaUnit(
-            index=self._next,
-            start=start,
-            end=end,
+            index=self._place.index + self._next,
+            start=self._place.clock + start,
+            end=self._place.clock + end,
             frame=None if picture is None else picture.canvas,
             audio=None if sound is None else sound.samples,
             audio_left=NO_SOUND if sound is None else sound.left,

@@ -72,6 +72,8 @@ class SavedQuestions:
     asked: tuple[tuple[float, str], ...] = ()
     repeated: tuple[tuple[float, str, bool, float], ...] = ()
     last: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Due, but the session ended before they were asked."""
     closed_at: float | None = None
     """Media seconds at which the questions for the end were asked."""
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Result
 from scripted import ScriptedEngine
 
 from omnitide_cli.runtime.session_file import SessionFile, read_session, write_session
 
-Run = Callable[..., Result]
+Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -134,6 +134,17 @@ def test_a_resumed_schedule_asks_what_is_left() -> None:
     assert again.saved().closed_at == 5
 
 
+def test_what_was_due_at_the_end_is_asked_first() -> None:
+    ended = Schedule([Timed(1, "a")], [Repeated(1, "r")])
+    ended.start_at(0)
+    ended.put_back(ended.due(1))
+    assert Schedule.of(ended.saved(), 1).waiting() == ["a", "r"]
+    anew = Schedule([Timed(1, "a")])
+    anew.go_on(ended.saved(), 1)
+    assert anew.waiting() == ["a"]
+    assert anew.due(2) == []
+
+
 def test_questions_given_anew_are_not_asked_twice() -> None:
     before = Schedule([Timed(1, "a")], [Repeated(2, "r")], ["end"])
     before.start_at(0)

@@ -252,7 +252,7 @@ def test_mutated_files_crash_neither_reader_nor_view(tmp_path: Path) -> None:
         read += 1
         for history in (False, True):
             assert "\x1b" not in shown(snapshot, history=history)
-    assert 30 < read < 270
+    assert 20 < read < 270
 
 
 def _mutate(value: Any, rng: random.Random) -> None:

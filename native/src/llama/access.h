@@ -5,8 +5,6 @@
 #include "llama-context.h"
 #include "llama-kv-cache.h"
 
-#include <ggml-cpp.h>
-
 namespace ot::access {
 
 template <typename Tag, typename Tag::type Member>

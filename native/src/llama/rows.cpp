@@ -1,6 +1,7 @@
 #include "llama/rows.h"
 
 #include "llama/access.h"
+#include "llama/relocation.h"
 #include "llama/pristine.h"
 
 #include <ggml-backend.h>
