@@ -37,7 +37,8 @@ def open_live(
 ) -> LiveSource:
     """Open a camera (number, device, URL, file) and a microphone (`default` or its name); `none` leaves one out.
 
-    On the session's clock and in its count the stream begins at `place`. Returns once both work. Raises DeviceError if one doesn't within START_LIMIT_S, UsageError if there is none at all.
+    On the session's clock and in its count the stream begins at `place`. Returns once both work. Raises DeviceError if
+    one doesn't within START_LIMIT_S, UsageError if there is none at all.
     """
     if camera == NONE and microphone == NONE:
         raise UsageError("neither a camera nor a microphone is wanted", "Leave out --camera none or --mic none.")

@@ -107,6 +107,16 @@ def test_units_questions_and_the_summary(omnitide: Omnitide, engine: Any, webcam
     assert all(unit.frame is not None and unit.audio is None for unit in fed)
 
 
+def test_a_saved_session_goes_on_at_its_clock(omnitide: Omnitide, engine: Any, webcam: LoopbackCamera) -> None:
+    devices = ("live", "--camera", webcam.url, "--mic", "none", "--no-ask")
+    done = omnitide(*devices, "--duration", 2, "--save-session", "s.tide")
+    assert done.code == 0, done.err
+    done = omnitide(*devices, "--duration", 1, "--resume", "s.tide")
+    assert done.code == 0, done.err
+    assert "resumed at 0:02" in done.err
+    assert [(unit.index, unit.start, unit.end) for unit in engine.opened[-1].units] == [(2, 2.0, 3.0)]
+
+
 def test_plain_text_and_a_hint(omnitide: Omnitide, engine: Any, webcam: LoopbackCamera) -> None:
     done = omnitide("live", "--camera", webcam.url, "--mic", "none", "--duration", 1.2)
     assert done.code == 0
