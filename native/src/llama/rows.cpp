@@ -1,8 +1,8 @@
 #include "llama/rows.h"
 
 #include "llama/access.h"
-#include "llama/relocation.h"
 #include "llama/pristine.h"
+#include "llama/relocation.h"
 
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
