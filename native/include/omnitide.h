@@ -291,6 +291,8 @@ size_t ot_history_freed(const ot_history * h, uint32_t * cells, size_t cap);  //
 // As those of a session, without rows.
 int ot_history_save(const ot_history * h, void * out, size_t cap, size_t * size);
 int ot_history_restore(ot_history * h, const void * data, size_t size);
+// Takes the history of what a session has saved, and passes over its rows.
+int ot_history_restore_session(ot_history * h, const void * data, size_t size);
 
 // As those of a session.
 int ot_history_snapshot(const ot_history * h, ot_snapshot * out);

@@ -109,16 +109,19 @@ int ot_history_save(const ot_history * h, void * out, size_t cap, size_t * size)
     return guarded([&] { write_state(out, cap, size, [&](ByteWriter & writer) { write_history(h->history, writer); }); });
 }
 
-int ot_history_restore(ot_history * h, const void * data, size_t size) {
+static int restore(ot_history * h, const void * data, size_t size, bool rows_follow) {
     return guarded([&] {
         ByteReader reader{static_cast<const uint8_t *>(data), size};
         History & history = h->history;
         History restored = read_history(reader, history.ledger().mrope(), history.layout().size(), history.settings());
-        if (reader.left() != 0) throw StateError{"it is longer than it should be"};
+        if (reader.left() != 0 && !rows_follow) throw StateError{"it is longer than it should be"};
         history = std::move(restored);
         h->last = {};
     });
 }
+
+int ot_history_restore(ot_history * h, const void * data, size_t size) { return restore(h, data, size, false); }
+int ot_history_restore_session(ot_history * h, const void * data, size_t size) { return restore(h, data, size, true); }
 
 int ot_history_snapshot(const ot_history * h, ot_snapshot * out) {
     return guarded([&] { *out = snapshot(h->history); });

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from omnitide_cli.runtime.kv_state import SessionSnapshot, Simulation
 
 SIMULATION = "Simulation"
+SAVED = ".tide"
 
 EPILOG = """
 [bold]Examples[/bold]
@@ -30,10 +31,12 @@ omnitide inspect-kv --history --svg history.svg   how full the cache was, as a p
 
 omnitide inspect-kv talk-4711 --json              one session of several, as an object
 
+omnitide inspect-kv talk.tide                     a saved session
+
 omnitide inspect-kv --simulate 60 --image 256 --audio 25 --layout class-packing --shape qwen2.5-omni-3b
 """
 
-SESSION_HELP = "A session's name or its beginning, or its process; by default the newest."
+SESSION_HELP = "A session's name or its beginning, its process, or a saved FILE.tide; by default the newest."
 
 
 def _option(flag: str, text: str, **more: Any) -> Any:
@@ -134,6 +137,13 @@ class _Shown:
 
 
 def _inspect(wanted: str | None, watch: bool, shown: _Shown) -> None:
+    if wanted and Path(wanted).suffix == SAVED:
+        from omnitide_cli.runtime.saved_view import saved_snapshot
+
+        if watch:
+            raise UsageError(f"{wanted} is a file: there is nothing to watch", "leave --watch out")
+        shown.once(saved_snapshot(Path(wanted)))
+        return
     from omnitide_cli.runtime.published import choose
 
     snapshot, others = choose(runtime_dir(), wanted)

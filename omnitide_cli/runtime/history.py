@@ -75,6 +75,10 @@ class History(HistoryView):
         """Add tokens to the newest unit one by one, as an answer grows."""
         check(lib.ot_history_grow(self._handle, ROLES[role], tokens))
 
+    def restore_session(self, state: NDArray[np.uint8]) -> None:
+        """Take the history of what `Session.save` gave; its rows are passed over. Raises SessionFileError."""
+        check(self._call("restore_session", ffi.from_buffer("uint8_t[]", state), len(state)))
+
     def relocated(self) -> NDArray[np.int64]:
         """Rows (source, destination, position shift) of the last maintenance's relocation."""
         rows = self._array("rows", "ot_row")
