@@ -260,8 +260,9 @@ int ot_cache_fill(ot_session * s, uint32_t seed);
 // Takes the unit in hand into the history without running the model, on whatever rows its cells hold: into `cells` (one
 // a token, distinct and empty), or where placement says when that is NULL.
 int ot_unit_pretend(ot_session * s, const uint32_t * cells, size_t n);
-// Prefills the unit in hand, says how long that took, and takes it back.
-int ot_unit_rehearse(ot_session * s, double * ms);
+// Prefills the unit in hand, says how long that took, and takes it back. `logits` (n_vocab floats) receives those after its
+// last token; NULL: not wanted.
+int ot_unit_rehearse(ot_session * s, double * ms, float * logits, size_t cap);
 
 // --- a history without a model: what a session's history would do, for simulation and tests --------------------------
 

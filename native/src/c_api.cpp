@@ -154,9 +154,10 @@ int ot_unit_pretend(ot_session * s, const uint32_t * cells, size_t n) {
     return guarded([&] { s->session.pretend(cells ? std::vector<Cell>(cells, cells + n) : std::vector<Cell>{}); });
 }
 
-int ot_unit_rehearse(ot_session * s, double * ms) {
+int ot_unit_rehearse(ot_session * s, double * ms, float * logits, size_t cap) {
     return guarded([&] {
-        const double took = s->session.rehearse();
+        if (logits && cap < s->session.n_vocab()) throw Failure{OT_ERR_ARGUMENT, "the buffer is smaller than the vocabulary"};
+        const double took = s->session.rehearse(logits);
         if (ms) *ms = took;
     });
 }

@@ -148,8 +148,14 @@ class Session(HistoryView):
     def rehearse(self) -> float:
         """Milliseconds that the prefill of the unit in hand takes; it leaves no trace in the history."""
         ms = ffi.new("double *")
-        check(lib.ot_unit_rehearse(self._handle, ms))
+        check(lib.ot_unit_rehearse(self._handle, ms, ffi.NULL, 0))
         return ms[0]
+
+    def foresee(self, n_vocab: int) -> Floats:
+        """Logits [n_vocab] after the unit in hand, which leaves no trace in the history."""
+        out = np.empty(n_vocab, dtype=np.float32)
+        check(lib.ot_unit_rehearse(self._handle, ffi.NULL, ffi.from_buffer("float[]", out), out.size))
+        return out
 
     # --- answers
 

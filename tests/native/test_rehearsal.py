@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_stream import Running, Stream
+from random_stream import PROBE, Running, Stream
 
 from omnitide_cli.bench.calibrate import calibrate
 from omnitide_cli.bench.layout import compare_layouts
@@ -61,6 +61,28 @@ def test_a_rehearsed_update_leaves_no_trace(models: dict[str, Path]) -> None:
     assert before[0] == after[0]
     assert (before[1] == after[1]).all()
     assert (before[2] == after[2]).all()
+    running.close()
+
+
+def test_foreseen_logits_are_those_of_a_committed_unit_but_nothing_can_be_answered(models: dict[str, Path]) -> None:
+    running = Running.open(models["qwen2vl"], SMALL, 512)
+    stream = Stream(running, seed=5)
+    stream.system()
+    stream.media()
+    before = running.session.units(), running.session.tokens()
+    running.session.begin("question")
+    running.session.add_tokens("text", PROBE)
+    foreseen = running.session.foresee(running.model.n_vocab)
+    assert running.session.units() == before[0]
+    assert (running.session.tokens() == before[1]).all()
+    with pytest.raises(UsageError, match="nothing was asked"):
+        running.session.generate_begin(0.0)
+    running.session.begin("question")
+    running.session.add_tokens("text", PROBE)
+    with pytest.raises(UsageError, match="smaller than the vocabulary"):
+        running.session.foresee(running.model.n_vocab - 1)
+    running.session.abandon()
+    assert (foreseen == running.probe()).all()
     running.close()
 
 

@@ -33,15 +33,17 @@ void Session::pretend(std::vector<Cell> cells) {
     history_.append(unit.kind, std::move(unit.spans), std::move(cells), unit.start_s, unit.end_s);
 }
 
-double Session::rehearse() {
+double Session::rehearse(float * logits) {
     Draft unit = finished_draft();
     make_room(unit.size());
     history_.lay_out(unit.spans);
     const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
     const std::vector<Cell> cells = History(history_).place(unit.size());
     const Stopwatch watch;
-    decode(unit, positions, cells, false);
+    decode(unit, positions, cells, logits != nullptr);
     const double ms = watch.ms();
+    if (logits) std::copy_n(this->logits(), n_vocab(), logits);
+    logits_ready_ = false;  // no answer follows what was taken back
     take_back(cells, positions.front().t);
     return ms;
 }

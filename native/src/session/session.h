@@ -92,7 +92,7 @@ public:
     // --- for benchmarks: see the C API
     void fill_cache(uint32_t seed);
     void pretend(std::vector<Cell> cells);
-    double rehearse();
+    double rehearse(float * logits);
 
     // --- answers
     void generate_begin(double at_s);
