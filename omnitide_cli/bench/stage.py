@@ -45,8 +45,11 @@ class Stage:
         """The loaded model."""
         return self._model
 
-    def session(self, n_cells: int, **changes: object) -> Session:
-        """A new session, in place of the last, on a cache of `n_cells` random rows; `changes` to the options."""
+    def session(self, n_cells: int, *, random_rows: bool = True, **changes: object) -> Session:
+        """A new session, in place of the last, on a cache of `n_cells` rows; `changes` to the options.
+
+        random_rows: what is pretended to be in the cache must have keys and values.
+        """
         self._end_session()
         options = replace(self.options, **changes)  # type: ignore[arg-type]
         self._model.open_context(options, n_cells)
@@ -58,7 +61,8 @@ class Stage:
             position_limit=self._model.n_ctx_train,
             costs=self._model.costs(options),
         )
-        self._session.fill_cache()
+        if random_rows:
+            self._session.fill_cache()
         return self._session
 
     def add(self, session: Session, kind: str, parts: Sequence[Part]) -> None:
