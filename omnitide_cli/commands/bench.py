@@ -228,19 +228,21 @@ def fidelity(
 def _fidelity_cells(row: FidelityRow) -> dict[str, Any]:
     """A row that fits 80 columns: each interval as its wider side."""
 
-    def within(name: str, digits: int) -> str:
+    def within(name: str) -> str:
         mean, low, high = (getattr(row, name + end) for end in ("", "_low", "_high"))
-        return f"{mean:.{digits}f} ±{max(high - mean, mean - low):.{digits}f}"
+        return f"{mean:.2f} ±{max(high - mean, mean - low):.2f}"
+
+    def share(value: float | None) -> str:
+        return "–" if value is None else f"{value:.2f}"
 
     return {
         "policy": row.policy,
         "positions": row.positions,
-        "kl": within("kl", 3),
-        "top1": within("top1", 2),
-        "needle": within("needle", 2),
-        "recent": row.needle_recent,
-        "older": row.needle_older,
-        "rank": row.needle_rank,
+        "kl": within("kl"),
+        "top1": within("top1"),
+        "needle": within("needle"),
+        "near": share(row.needle_recent),
+        "far": share(row.needle_older),
         "n": row.n,
     }
 

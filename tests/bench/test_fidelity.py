@@ -143,18 +143,18 @@ def test_streams_that_can_not_be_compared_are_refused(demo: Path) -> None:
 
 def test_the_command_prints_rows(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     marks = ["--high-watermark", "300", "--low-watermark", "200", "--threads", "1"]
-    size = ["--units", str(UNITS), "--streams", "1", "--policy", "token", "--model", str(demo)]
+    size = ["--units", str(UNITS), "--streams", "1", "--policy", "streaming-llm", "--model", str(demo)]
     assert run(app, ["bench", "fidelity", "--json", *size, *marks]) == 0
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [(row["type"], row["policy"], row["positions"]) for row in rows] == [
         ("fidelity", "full", "compact"),
-        ("fidelity", "token", "compact"),
-        ("fidelity", "token", "sparse"),
+        ("fidelity", "streaming-llm", "compact"),
+        ("fidelity", "streaming-llm", "sparse"),
     ]
     assert {"kl", "top1", "needle", "n", "kl_low", "kl_high"} <= rows[1].keys()
     assert run(app, ["bench", "fidelity", *size, *marks]) == 0
     table = capfd.readouterr().out.splitlines()
-    assert table[0].split() == ["policy", "positions", "kl", "top1", "needle", "recent", "older", "rank", "n"]
+    assert table[0].split() == ["policy", "positions", "kl", "top1", "needle", "near", "far", "n"]
     assert max(map(len, table)) <= 80
 
 
