@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from omnitide_cli.commands import options
+from omnitide_cli.commands import options, quality
+from omnitide_cli.display.table import columns
 from omnitide_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ Layers = Annotated[int | None, typer.Option("--layers", help="So many layers of 
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each, interleaved.", min=1, metavar="N")]
 
 app = typer.Typer(help="Measure speed and steadiness on this machine.", no_args_is_help=True)
+app.command()(quality.quality)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a row.")]
 
@@ -279,14 +281,7 @@ def _show_all(rows: list[dict[str, Any]], json_lines: bool) -> None:
             print(json.dumps(row))
         return
     names = [name for name in rows[0] if name != "type"]
-    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
-    for line in lines:
-        cells = (
-            text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(line, widths, strict=True))
-        )
-        print("  ".join(cells).rstrip())
-    print()
+    print("\n".join(columns([names, *([_cell(row[name]) for name in names] for row in rows)])) + "\n")
 
 
 def _cell(value: Any) -> str:

@@ -1,0 +1,105 @@
+"""`omnitide bench quality`: how well questions are answered under each retention policy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+
+from omnitide_cli.commands import options
+from omnitide_cli.errors import UsageError
+
+
+def quality(
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="Repeatable.", metavar="POLICY", show_default="all"),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="Questions for each policy.", min=1, metavar="N")] = 60,
+    units: Annotated[int, typer.Option("--units", help="Seconds of each stream.", min=2, metavar="N")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Of the first stream.", min=0, metavar="N")] = 0,
+    split: Annotated[
+        Literal["test", "validation"],
+        typer.Option("--split", help="Choose settings on validation, report test.", show_default=True),
+    ] = "test",
+    simple: Annotated[bool, typer.Option("--simple", help="No printed signs, no groups of shapes.")] = False,
+    watermarks: Annotated[
+        list[str] | None,
+        typer.Option("--watermarks", help="Repeatable.", metavar="HIGH/LOW", show_default="the model's"),
+    ] = None,
+    model: options.Model = None,
+    mmproj: options.Mmproj = None,
+    layout: options.LayoutOption = None,
+    positions: options.PositionsOption = None,
+    recent_units: options.RecentUnits = None,
+    image_sinks: options.ImageSinks = None,
+    audio_sinks: options.AudioSinks = None,
+    text_budget: options.TextBudget = None,
+    threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    json_lines: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
+) -> None:
+    """Ask about generated streams under each retention policy, and count the right answers.
+
+    Questions are about now, something earlier, or how often so far. All policies see the same streams and hear the same
+    questions. Ctrl-C prints what was computed by then.
+    """
+    from omnitide_cli.bench.encodings import SharedModel
+    from omnitide_cli.bench.exam import world_exams
+    from omnitide_cli.bench.quality import fill, sheets
+    from omnitide_cli.bench.world.split import SPLITS
+    from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.run import INTERRUPTED
+    from omnitide_cli.commands.setup import engine_options
+    from omnitide_cli.display.quality import quality_lines
+    from omnitide_cli.display.status import StatusLine
+
+    if unknown := set(policies or ()) - set(options.POLICIES):
+        raise UsageError(
+            f"--policy {unknown.pop()}: there is no such policy", f"choose of {', '.join(options.POLICIES)}"
+        )
+    manifest = find_manifest(model)
+    flags = {
+        "layout": layout,
+        "positions": positions,
+        "recent_units": recent_units,
+        "image_sinks": image_sinks,
+        "audio_sinks": audio_sinks,
+        "text_budget": text_budget,
+        "threads": threads,
+        "cache_type": cache_type,
+        "flash_attn": flash_attn,
+        "unit_tokens": manifest.unit_tokens(1.0),
+    }
+    chosen = engine_options(manifest, flags)
+    pairs = [_watermarks(text) for text in watermarks or ()] or [(chosen.high_watermark, chosen.low_watermark)]
+    found = sheets(chosen, policies or options.POLICIES, pairs)
+    files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
+    exams = world_exams(SPLITS[split], seed, units, limit, simple=simple)
+    status = StatusLine(sys.stderr)
+    with Interrupt() as interrupt, SharedModel(files, manifest.prompt, chosen) as shared:
+        for sheet in found:
+            shared.check(sheet.options)
+        try:
+            fill(found, shared, exams, lambda: interrupt.requested, status.show)
+        finally:
+            status.clear()
+    rows = [asdict(row) for sheet in found for row in sheet.rows()]
+    for line in map(json.dumps, rows) if json_lines or not rows else quality_lines(rows):
+        print(line)
+    if interrupt.requested:
+        print("interrupted: policies may have answered different questions", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _watermarks(text: str) -> tuple[int, int]:
+    """(high, low) of HIGH/LOW."""
+    high, _, low = text.partition("/")
+    if not (high.isdecimal() and low.isdecimal() and 0 < int(low) < int(high)):
+        raise UsageError(f"--watermarks {text}: not a high and a lower watermark", "for example --watermarks 2500/1800")
+    return int(high), int(low)

@@ -1,0 +1,200 @@
+"""TideBench without a model: exams, marks, intervals, and what is done with an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pytest
+
+from omnitide_cli.bench.encodings import Encodings
+from omnitide_cli.bench.exam import Exam, Question, exact, world_exams
+from omnitide_cli.bench.quality import Sheet, fill, sheets
+from omnitide_cli.bench.score import Mark, Share, wilson
+from omnitide_cli.bench.world.split import TEST, VALIDATION
+from omnitide_cli.display.quality import quality_lines
+from omnitide_cli.media import MediaUnit
+from omnitide_cli.media.unit import NO_SOUND
+from omnitide_cli.runtime.events import Answer, Event, Summary, TokenCounts, UnitIngested
+from omnitide_cli.runtime.options import EngineOptions
+
+
+@dataclass(frozen=True)
+class Asked:
+    kind: str
+    sense: str
+    text: str
+    answer: str
+
+
+class ScriptedEngine:
+    """Says what `says` holds for a question; counts its tokens up, a unit ten."""
+
+    def __init__(self, says: dict[str, str]) -> None:
+        self.says = says
+        self.asked: list[str] = []
+        self.tokens = 0
+        self.interrupted = False
+
+    def start(self, source: str) -> None:
+        self.source = source
+
+    def ingest(self, unit: MediaUnit) -> list[Event]:
+        self.tokens += 10
+        counts = TokenCounts(total=10)
+        return [UnitIngested(unit.index, unit.start, unit.end, counts, self.tokens, 64, 256, 0.0, 0.0, 0.0)]
+
+    def ask(self, question: str, at: float) -> Iterator[Event]:
+        self.asked.append(question)
+        if question in self.says:
+            yield Answer(at, 0, question, self.says[question], 1, 0.0, 0.0, "eos")
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
+    def summary(self) -> Summary:
+        return Summary(2, 2.0, 1.5, 1, 0, 0, 0, 0, 0)
+
+
+class ScriptedModel:
+    """Makes an engine for each policy and stream, and takes 0.25 s for the encodings of each stream."""
+
+    def __init__(self, says: dict[str, dict[str, str]]) -> None:
+        self.says = says
+        self.engines: list[tuple[str, ScriptedEngine]] = []
+        self.encoded = 0
+
+    def encode(self, units: Sequence[MediaUnit], options: EngineOptions, each: Callable[[int], bool]) -> Encodings:
+        self.encoded += 1
+        found = Encodings()
+        found.seconds = 0.25
+        return found
+
+    def engine(self, options: EngineOptions, encodings: Encodings) -> Any:
+        self.engines.append((options.policy, ScriptedEngine(self.says[options.policy])))
+        return self.engines[-1][1]
+
+
+QUESTIONS = (
+    Asked("now", "image", "colour?", "It is red."),
+    Asked("recall", "sound", "before?", "The note do."),
+    Asked("count", "both", "often?", "Twice."),
+)
+UNITS = [MediaUnit(index, float(index), index + 1.0, None, None, NO_SOUND, NO_SOUND) for index in range(2)]
+EXAM = Exam("test 0", UNITS, [QUESTIONS[:1], QUESTIONS[1:]], exact)
+TRUE = {question.text: question.answer for question in QUESTIONS}
+SAYS = {"full": TRUE, "fifo": {**TRUE, "before?": "The note re."}}
+
+
+def filled(exams: Sequence[Exam], stopped: Callable[[], bool] = lambda: False) -> tuple[list[Sheet], ScriptedModel]:
+    found, model = sheets(EngineOptions(), ["full", "fifo"], [(100, 50)]), ScriptedModel(SAYS)
+    fill(found, model, exams, stopped, lambda text: None)  # type: ignore[arg-type]
+    return found, model
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_intervals_are_those_of_newcombe_1998(right: int, n: int, low: float, high: float) -> None:
+    assert wilson(right, n) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_an_interval_stays_within_its_bounds() -> None:
+    for n in (1, 2, 10, 1000):
+        assert wilson(0, n)[0] == 0
+        assert wilson(n, n)[1] == 1
+
+
+def test_a_share_of_nothing_is_none() -> None:
+    assert Share.of([]) is None
+    assert Share.of([Mark("now", "image", True), Mark("now", "sound", False)]) == Share(0.5, *wilson(1, 2), 2)
+
+
+def test_only_the_very_words_are_right() -> None:
+    assert exact("It is red.", "It is red.")
+    assert not exact("It is red", "It is red.")
+    assert not exact("it is red.", "It is red.")
+
+
+def test_each_policy_is_marked_on_the_same_questions() -> None:
+    (full, fifo), model = filled([EXAM, EXAM])
+    shares = {(row.policy, row.kind): (row.accuracy, row.n) for sheet in (full, fifo) for row in sheet.rows()}
+    assert shares == {
+        **{("full", kind): (1.0, 2) for kind in ("now", "recall", "count")},
+        ("full", "all"): (1.0, 6),
+        ("fifo", "now"): (1.0, 2),
+        ("fifo", "recall"): (0.0, 2),
+        ("fifo", "count"): (1.0, 2),
+        ("fifo", "all"): (pytest.approx(4 / 6), 6),
+    }
+    assert model.encoded == 2
+    assert {tuple(engine.asked) for _, engine in model.engines} == {tuple(TRUE)}
+    assert [policy for policy, _ in model.engines] == ["full", "fifo"] * 2
+
+
+def test_a_row_has_the_means_of_its_streams() -> None:
+    (full, fifo), _ = filled([EXAM, EXAM])
+    row = asdict(fifo.rows()[-1])
+    assert list(row)[:9] == [
+        "policy",
+        "kind",
+        "accuracy",
+        "low",
+        "high",
+        "n",
+        "history_tokens",
+        "physical_span",
+        "stream_loop_s",
+    ]
+    assert (row["type"], row["low"], row["high"]) == ("quality", *wilson(4, 6))
+    assert (row["history_tokens"], row["physical_span"], row["stream_loop_s"]) == (15, 256, 2 * (1.5 + 0.25))
+    assert (row["high_watermark"], row["low_watermark"]) == (100, 50)
+    assert {sense: share["accuracy"] for sense, share in row["senses"].items()} == {"image": 1, "sound": 0, "both": 1}
+    assert (full.rows()[-1].high_watermark, full.rows()[-1].low_watermark) == (None, None)
+
+
+def test_a_question_that_could_not_be_asked_is_wrong() -> None:
+    sheet = sheets(EngineOptions(), ["fifo"], [(100, 50)])[0]
+    fill([sheet], ScriptedModel({"fifo": {}}), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
+    assert [(row.accuracy, row.n) for row in sheet.rows()][-1] == (0.0, 3)
+
+
+def test_an_interruption_leaves_what_was_answered() -> None:
+    model: ScriptedModel
+    found, model = sheets(EngineOptions(), ["full", "fifo"], [(100, 50)]), ScriptedModel(SAYS)
+    fill(found, model, [EXAM, EXAM], lambda: any("often?" in e.asked for _, e in model.engines), lambda text: None)  # type: ignore[arg-type]
+    assert [[(mark.kind, mark.right) for mark in sheet.marks] for sheet in found] == [
+        [("now", True), ("recall", True)],  # "often?" was in hand
+        [],
+    ]
+    assert model.engines[0][1].interrupted
+    assert found[1].rows() == []
+
+
+def test_full_has_no_watermarks_to_sweep() -> None:
+    found = sheets(EngineOptions(), ["full", "fifo", "fifo"], [(100, 50), (80, 40)])
+    pairs = [(sheet.options.policy, sheet.options.high_watermark, sheet.options.low_watermark) for sheet in found]
+    assert pairs == [("full", 100, 50), ("fifo", 100, 50), ("fifo", 80, 40)]
+
+
+def test_a_sweep_is_a_table_a_pair_of_watermarks() -> None:
+    exam = replace(EXAM, due=[QUESTIONS[:1], ()])
+    found, model = sheets(EngineOptions(), ["full", "fifo"], [(100, 50), (80, 40)]), ScriptedModel(SAYS)
+    fill(found, model, [exam], lambda: False, lambda text: None)  # type: ignore[arg-type]
+    lines = list(quality_lines([asdict(row) for sheet in found for row in sheet.rows()]))
+    assert [line for line in lines if line.startswith("watermarks")] == ["watermarks 100/50", "watermarks 80/40"]
+    assert sum(line.startswith("full") for line in lines) == 2 * 3  # now, all, costs
+    assert max(map(len, lines)) <= 80
+
+
+def test_exams_are_of_the_seeds_that_were_asked_for() -> None:
+    exams = list(world_exams(TEST, seed=3, units=12, limit=14))
+    assert [exam.name for exam in exams] == ["test 3", "test 4"]
+    asked: list[Question] = [question for exam in exams for due in exam.due for question in due]
+    assert len(asked) == 14
+    assert {question.kind for question in asked} == {"now", "recall", "count"}
+    assert all(len(exam.units) == len(exam.due) == 12 for exam in exams)
+    other = next(world_exams(VALIDATION, seed=3, units=12, limit=10))
+    assert [[q.text for q in due] for due in other.due] != [[q.text for q in due] for due in exams[0].due]

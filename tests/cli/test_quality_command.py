@@ -1,0 +1,87 @@
+"""`omnitide bench quality` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from omnitide_cli.bench.quality import Sheet
+from omnitide_cli.bench.score import Mark
+
+FIELDS = {
+    "type",
+    "policy",
+    "kind",
+    "accuracy",
+    "low",
+    "high",
+    "n",
+    "history_tokens",
+    "physical_span",
+    "stream_loop_s",
+    "high_watermark",
+    "low_watermark",
+    "senses",
+}
+Omnitide = Callable[..., Any]
+
+
+def test_rows_are_those_of_the_interface(omnitide: Omnitide) -> None:
+    flags = ("--units", 12, "--limit", 4, "--watermarks", "300/200", "--watermarks", "400/250", "--threads", 2)
+    result = omnitide("bench", "quality", "--policy", "full", "--policy", "fifo", *flags, "--json")
+    assert (result.code, result.err) == (0, "")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert all(row.keys() == FIELDS and row["type"] == "quality" for row in rows)
+    totals = [row for row in rows if row["kind"] == "all"]
+    found = [(row["policy"], row["high_watermark"], row["low_watermark"], row["n"]) for row in totals]
+    assert found == [("full", None, None, 4), ("fifo", 300, 200, 4), ("fifo", 400, 250, 4)]
+    assert all(0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1 for row in rows)
+    for policy, high in (("full", None), ("fifo", 300), ("fifo", 400)):
+        kinds = [row for row in rows if (row["policy"], row["high_watermark"]) == (policy, high)]
+        assert sum(row["n"] for row in kinds) == 2 * 4
+    assert totals[1]["history_tokens"] < totals[2]["history_tokens"] < totals[0]["history_tokens"]
+
+
+def test_a_table_for_people(omnitide: Omnitide) -> None:
+    result = omnitide("bench", "quality", "--policy", "omnipick", "--units", 6, "--limit", 3, "--simple")
+    assert result.code == 0
+    assert "95 % interval" in result.out
+    assert "history tokens" in result.out
+    assert result.out.count("omnipick") == 3 + 1 + 1  # kinds, all, costs
+
+
+def test_an_interruption_prints_what_there_is(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(sheets: Sequence[Sheet], model: Any, exams: Any, stopped: Callable[[], bool], progress: Any) -> None:
+        sheets[0].marks.append(Mark("now", "image", True))
+        sheets[0].history.append(100)
+        sheets[0].spans.append(256)
+        os.kill(os.getpid(), signal.SIGINT)
+        while not stopped():
+            time.sleep(0.01)
+
+    monkeypatch.setattr("omnitide_cli.bench.quality.fill", fill)
+    result = omnitide("bench", "quality", "--policy", "full", "--policy", "fifo", "--json")
+    assert result.code == 130
+    assert [json.loads(line)["policy"] for line in result.out.splitlines()] == ["full", "full"]
+    assert "interrupted" in result.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "part"),
+    [
+        (("--policy", "best"), "--policy best: there is no such policy"),
+        (("--watermarks", "100"), "--watermarks 100: not a high and a lower watermark"),
+        (("--watermarks", "100/200"), "--watermarks 100/200: not a high and a lower watermark"),
+        (("--watermarks", "50/20"), "the low watermark (20) is below the system prompt and one unit"),
+    ],
+)
+def test_what_can_not_work_is_said(omnitide: Omnitide, flags: tuple[str, ...], part: str) -> None:
+    result = omnitide("bench", "quality", "--limit", 1, *flags)
+    assert (result.code, result.out) == (2, "")
+    assert part in result.err
