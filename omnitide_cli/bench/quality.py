@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from omnitide_cli.bench.encodings import SharedModel
+from omnitide_cli.bench.encodings import Encodings, SharedModel
 from omnitide_cli.bench.exam import Exam
 from omnitide_cli.bench.score import Mark, Share
 from omnitide_cli.runtime.engine import Engine
@@ -105,18 +105,26 @@ def fill(
 ) -> None:
     """Hold every exam under every policy; ends early, with what there is, once `stopped` says so."""
     for exam in exams:
-        seconds = len(exam.units)
-
-        def encoded(count: int, name: str = exam.name, seconds: int = seconds) -> bool:
-            progress(f"stream {name}: encoded {count} of {seconds} s")
-            return stopped()
-
-        encodings = model.encode(exam.units, sheets[0].options, encoded)
+        encodings = _encoded(exam, model, sheets[0].options, stopped, progress)
         for sheet in sheets:
             if stopped():
                 return
             _sit(sheet, model.engine(sheet.options, encodings), exam, stopped, progress)
             sheet.loop_s += encodings.seconds
+
+
+def _encoded(
+    exam: Exam,
+    model: SharedModel,
+    options: EngineOptions,
+    stopped: Callable[[], bool],
+    progress: Callable[[str], None],
+) -> Encodings:
+    def each(count: int) -> bool:
+        progress(f"stream {exam.name}: encoded {count} of {len(exam.units)} s")
+        return stopped()
+
+    return model.encode(exam.units, options, each)
 
 
 def _sit(

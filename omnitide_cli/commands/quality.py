@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -30,6 +31,17 @@ def quality(
         list[str] | None,
         typer.Option("--watermarks", help="Repeatable.", metavar="HIGH/LOW", show_default="the model's"),
     ] = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset",
+            help="StreamingBench's question files and videos instead of generated streams.",
+            exists=True,
+            file_okay=False,
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
     layout: options.LayoutOption = None,
@@ -51,11 +63,12 @@ def quality(
     from omnitide_cli.bench.encodings import SharedModel
     from omnitide_cli.bench.exam import world_exams
     from omnitide_cli.bench.quality import fill, sheets
+    from omnitide_cli.bench.streamingbench import dataset_exams
     from omnitide_cli.bench.world.split import SPLITS
     from omnitide_cli.catalog.files import fetch_files, find_manifest
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.run import INTERRUPTED
-    from omnitide_cli.commands.setup import engine_options
+    from omnitide_cli.commands.setup import engine_options, frame_fit
     from omnitide_cli.display.quality import quality_lines
     from omnitide_cli.display.status import StatusLine
 
@@ -80,7 +93,10 @@ def quality(
     pairs = [_watermarks(text) for text in watermarks or ()] or [(chosen.high_watermark, chosen.low_watermark)]
     found = sheets(chosen, policies or options.POLICIES, pairs)
     files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
-    exams = world_exams(SPLITS[split], seed, units, limit, simple=simple)
+    if dataset is None:
+        exams = world_exams(SPLITS[split], seed, units, limit, simple=simple)
+    else:
+        exams = dataset_exams(dataset, frame_fit(manifest, None), limit)
     status = StatusLine(sys.stderr)
     with Interrupt() as interrupt, SharedModel(files, manifest.prompt, chosen) as shared:
         for sheet in found:

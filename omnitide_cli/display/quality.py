@@ -26,7 +26,7 @@ def quality_lines(rows: Sequence[Row]) -> Iterator[str]:
 
 
 _SENSES = ("image", "sound", "both")
-_SHARES = ("policy", "kind", "right %", "95 % interval", "questions", *(f"{sense} %" for sense in _SENSES))
+_SHARES = ("policy", "kind", "right %", "95 % interval", "n", *(f"{sense} %" for sense in _SENSES))
 _COSTS = ("policy", "history tokens", "physical span", "stream loop s")
 
 

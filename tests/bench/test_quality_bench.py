@@ -84,7 +84,7 @@ QUESTIONS = (
 UNITS = [MediaUnit(index, float(index), index + 1.0, None, None, NO_SOUND, NO_SOUND) for index in range(2)]
 EXAM = Exam("test 0", UNITS, [QUESTIONS[:1], QUESTIONS[1:]], exact)
 TRUE = {question.text: question.answer for question in QUESTIONS}
-SAYS = {"full": TRUE, "fifo": {**TRUE, "before?": "The note re."}}
+SAYS = {"full": TRUE, "streaming-llm": TRUE, "fifo": {**TRUE, "before?": "The note re."}}
 
 
 def filled(exams: Sequence[Exam], stopped: Callable[[], bool] = lambda: False) -> tuple[list[Sheet], ScriptedModel]:
@@ -181,7 +181,7 @@ def test_full_has_no_watermarks_to_sweep() -> None:
 
 def test_a_sweep_is_a_table_a_pair_of_watermarks() -> None:
     exam = replace(EXAM, due=[QUESTIONS[:1], ()])
-    found, model = sheets(EngineOptions(), ["full", "fifo"], [(100, 50), (80, 40)]), ScriptedModel(SAYS)
+    found, model = sheets(EngineOptions(), ["full", "streaming-llm"], [(100, 50), (80, 40)]), ScriptedModel(SAYS)
     fill(found, model, [exam], lambda: False, lambda text: None)  # type: ignore[arg-type]
     lines = list(quality_lines([asdict(row) for sheet in found for row in sheet.rows()]))
     assert [line for line in lines if line.startswith("watermarks")] == ["watermarks 100/50", "watermarks 80/40"]
