@@ -85,10 +85,11 @@ def live(
     from omnitide_cli.commands.checkpoint import Keeper
     from omnitide_cli.commands.faces import Wishes, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.loading import load_engine, model_files
     from omnitide_cli.commands.resume import Resumption, identity, place_of, plan_live, saved_model
+    from omnitide_cli.commands.schedule import schedule_of
     from omnitide_cli.commands.session import Session
-    from omnitide_cli.commands.setup import engine_options, frame_fit, sound_left_out
-    from omnitide_cli.commands.watch import _engine, _files, _given, _schedule
+    from omnitide_cli.commands.setup import engine_options, frame_fit, given, sound_left_out
     from omnitide_cli.media import Place, open_live
     from omnitide_cli.runtime.session_file import check_writable
 
@@ -104,7 +105,7 @@ def live(
         "video": not no_video and camera != NONE,
         "audio": not no_audio and mic != NONE,
     }
-    plan = plan_live(seen_as, _given(context), resumption)
+    plan = plan_live(seen_as, given(context), resumption)
     wanted = {
         "policy": policy,
         "layout": layout,
@@ -129,7 +130,7 @@ def live(
         wanted, system = resumption.options(wanted), resumption.system(system)
     is_asked = bool(ask or ask_at or every or questions)
     is_talk = not (is_asked or no_ask or json_lines) and sys.stdin.isatty() and sys.stdout.isatty()
-    schedule = _schedule(
+    schedule = schedule_of(
         ask, ask_at, every, questions, silent=no_ask, default=manifest.default_question if is_talk else ""
     )
     if resumption and not no_ask:
@@ -156,12 +157,12 @@ def live(
             if not (schedule or no_ask):
                 faces.people.hint('nothing will be asked; --every "60=TEXT" asks every minute')
             faces.people.expect(source.units_total)
-            files = _files(manifest, mmproj, interrupt, faces)
+            files = model_files(manifest, mmproj, interrupt, faces)
             prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
             its_model = saved_model(model, files, prompt.system_text)
             if resumption:
                 resumption.check_model(its_model)
-            engine = stack.enter_context(_engine(manifest, files, prompt, chosen, interrupt, faces))
+            engine = stack.enter_context(load_engine(manifest, files, prompt, chosen, interrupt, faces))
             keeper = Keeper(
                 engine,
                 identity(its_model, chosen, replace(plan, source=source.name)),

@@ -11,6 +11,8 @@ from pathlib import Path
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.saved import SavedQuestions
 
+DEFAULT_EVERY_S = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Timed:
@@ -127,6 +129,29 @@ class Schedule:
     def unreached(self) -> list[Timed]:
         """Timed questions that the stream was too short for."""
         return list(self._timed)
+
+
+def schedule_of(
+    ask: list[str] | None,
+    ask_at: list[str] | None,
+    every: list[str] | None,
+    questions: Path | None,
+    *,
+    silent: bool,
+    default: str,
+) -> Schedule:
+    """From the flags of `watch` and `live`. `default` is asked every DEFAULT_EVERY_S. Raises UsageError."""
+    if any(not text.strip() for text in ask or ()):
+        raise UsageError("--ask '': the question is empty", "give a text, or leave --ask out")
+    timed = [parse_timed(text, "--ask-at") for text in ask_at or ()]
+    repeated = [parse_repeated(text, "--every") for text in every or ()]
+    last = list(ask or ())
+    if questions:
+        timed_in_file, last_in_file = read_questions(questions)
+        timed, last = timed + timed_in_file, last + last_in_file
+    if default:
+        repeated.append(Repeated(DEFAULT_EVERY_S, default, closing=True))
+    return Schedule() if silent else Schedule(timed, repeated, last)
 
 
 def parse_timed(text: str, flag: str) -> Timed:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnitide_cli.catalog.folders import costs_file
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import FrameFit, SourceWarning
 from omnitide_cli.runtime.options import EngineOptions, check_watermarks
+
+if TYPE_CHECKING:
+    import typer
 
 
 def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
@@ -32,3 +35,10 @@ def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
 def sound_left_out(manifest: Manifest) -> SourceWarning:
     """What is told when a source has sound and the model has no encoder for it."""
     return SourceWarning("no-sound", f"{manifest.title} takes no sound: it is left out", "--no-audio hushes this")
+
+
+def given(context: typer.Context) -> set[str]:
+    """Fields of the media plan that a flag, a variable or a file of settings says."""
+    fields = {"no_video": "video", "no_audio": "audio", "loop": "loops"}
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {fields.get(name, name) for name, found in sources.items() if found is not None and found.name != "DEFAULT"}

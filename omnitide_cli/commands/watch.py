@@ -5,24 +5,13 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.run import INTERRUPTED, Globals
-from omnitide_cli.errors import ModelError, UsageError
 
-if TYPE_CHECKING:
-    from omnitide_cli.catalog.manifest import Manifest
-    from omnitide_cli.commands.faces import Faces
-    from omnitide_cli.commands.interrupt import Interrupt
-    from omnitide_cli.commands.schedule import Schedule
-    from omnitide_cli.runtime.engine import Engine
-    from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout
-
-DEFAULT_EVERY_S = 10.0
 STANDARD_INPUT = "-"
 
 EPILOG = """
@@ -97,9 +86,11 @@ def watch(
     from omnitide_cli.commands.checkpoint import Keeper
     from omnitide_cli.commands.faces import Wishes, open_faces
     from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.loading import load_engine, model_files
     from omnitide_cli.commands.resume import Resumption, identity, place_of, plan_media, saved_model
+    from omnitide_cli.commands.schedule import schedule_of
     from omnitide_cli.commands.session import Session
-    from omnitide_cli.commands.setup import engine_options, frame_fit, sound_left_out
+    from omnitide_cli.commands.setup import engine_options, frame_fit, given, sound_left_out
     from omnitide_cli.media import open_source
     from omnitide_cli.media.container import display_name
     from omnitide_cli.runtime.session_file import check_writable
@@ -119,7 +110,7 @@ def watch(
         "duration": duration,
         "loops": loop,
     }
-    plan = plan_media(source, read_as, _given(context), resumption)
+    plan = plan_media(source, read_as, given(context), resumption)
     wanted = {
         "policy": policy,
         "layout": layout,
@@ -144,7 +135,7 @@ def watch(
         wanted, system = resumption.options(wanted), resumption.system(system)
     is_asked = bool(ask or ask_at or every or questions)
     is_talk = not (is_asked or no_ask or json_lines) and sys.stdin.isatty() and sys.stdout.isatty()
-    schedule = _schedule(
+    schedule = schedule_of(
         ask, ask_at, every, questions, silent=no_ask, default=manifest.default_question if is_talk else ""
     )
     if resumption and not no_ask:
@@ -175,12 +166,12 @@ def watch(
                 faces.people.hint("nothing will be asked; --ask TEXT asks after the last second")
             wide, tall = media.info.width, media.info.height
             faces.people.expect(media.units_total, wide / tall if wide and tall else None)
-            files = _files(manifest, mmproj, interrupt, faces)
+            files = model_files(manifest, mmproj, interrupt, faces)
             prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
             its_model = saved_model(model, files, prompt.system_text)
             if resumption:
                 resumption.check_model(its_model)
-            engine = stack.enter_context(_engine(manifest, files, prompt, chosen, interrupt, faces))
+            engine = stack.enter_context(load_engine(manifest, files, prompt, chosen, interrupt, faces))
             of_session = identity(its_model, chosen, plan)
             keeper = Keeper(
                 engine,
@@ -210,69 +201,3 @@ def watch(
         session.run(source, schedule, realtime=pace == "realtime", stays=is_talk)
         if interrupt.requested:
             raise typer.Exit(INTERRUPTED)
-
-
-def _schedule(
-    ask: list[str] | None,
-    ask_at: list[str] | None,
-    every: list[str] | None,
-    questions: Path | None,
-    *,
-    silent: bool,
-    default: str,
-) -> Schedule:
-    from omnitide_cli.commands.schedule import Repeated, Schedule, parse_repeated, parse_timed, read_questions
-
-    if any(not text.strip() for text in ask or ()):
-        raise UsageError("--ask '': the question is empty", "give a text, or leave --ask out")
-    timed = [parse_timed(text, "--ask-at") for text in ask_at or ()]
-    repeated = [parse_repeated(text, "--every") for text in every or ()]
-    last = list(ask or ())
-    if questions:
-        timed_in_file, last_in_file = read_questions(questions)
-        timed, last = timed + timed_in_file, last + last_in_file
-    if default:
-        repeated.append(Repeated(DEFAULT_EVERY_S, default, closing=True))
-    return Schedule() if silent else Schedule(timed, repeated, last)
-
-
-def _given(context: typer.Context) -> set[str]:
-    """Fields of the media plan that a flag, a variable or a file of settings says."""
-    fields = {"no_video": "video", "no_audio": "audio", "loop": "loops"}
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {fields.get(name, name) for name, found in sources.items() if found is not None and found.name != "DEFAULT"}
-
-
-def _files(manifest: Manifest, mmproj: str | None, interrupt: Interrupt, faces: Faces) -> ModelFiles:
-    """The model's files, fetched if they must be."""
-    from omnitide_cli.catalog.files import fetch_files
-
-    faces.people.loading(manifest.title, 0.0)
-    with interrupt.raising():
-        files = fetch_files(manifest, mmproj, faces.people.say)
-    if files.mmproj is None:
-        raise ModelError(f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE")
-    return files
-
-
-def _engine(
-    manifest: Manifest,
-    files: ModelFiles,
-    prompt: PromptLayout,
-    engine_options: EngineOptions,
-    interrupt: Interrupt,
-    faces: Faces,
-) -> Engine:
-    """The loaded model; the slow part, so it comes after everything that can be wrong without it."""
-    from omnitide_cli.runtime.engine import Engine
-
-    people = faces.people
-
-    def progress(fraction: float) -> None:
-        """Called while llama.cpp loads; the only moment at which that can be given up."""
-        people.loading(manifest.title, fraction)
-        if interrupt.requested:
-            raise KeyboardInterrupt
-
-    faces.open(interrupt)
-    return Engine.open(files, prompt, engine_options, progress=progress)
