@@ -49,6 +49,7 @@ def write_attention_model(
         writer.add_key_length(HEAD_DIM)
         writer.add_value_length(HEAD_DIM)
     writer.add_vocab_size(N_VOCAB)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     if names:
         _add_tokenizer(writer, names)
     else:

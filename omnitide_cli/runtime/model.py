@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ FLASH_ATTENTION = {
     "off": llama.LLAMA_FLASH_ATTN_TYPE_DISABLED,
 }
 GGUF_MAGIC = b"GGUF"
+GGUF_UINT32 = 4
 UBATCH = 512  # tokens that go through the model at once
 
 
@@ -43,6 +45,18 @@ def has_amx() -> bool:
         return b"amx_int8" in Path("/proc/cpuinfo").read_bytes()
     except OSError:
         return False
+
+
+def is_unquantised(path: Path) -> bool:
+    """Whether a GGUF file says that its weights are f32 or f16; they don't use tiles. False where it doesn't say."""
+    key = b"general.file_type"
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    place = head.find(key) + len(key)
+    if place < len(key) or len(head) < place + 8:
+        return False
+    kind, file_type = struct.unpack_from("<II", head, place)
+    return kind == GGUF_UINT32 and file_type in (0, 1)
 
 
 @cache
@@ -81,7 +95,7 @@ class Model:
         check_gguf(path)
         params = llama.llama_model_default_params()
         params.n_gpu_layers = options.gpu_layers
-        params.use_extra_bufts = not has_amx()
+        params.use_extra_bufts = not has_amx() or is_unquantised(path)
         watcher = _Progress(progress)
         params.progress_callback = watcher.callback
         lib.ot_log_take_error()  # forget older ones
