@@ -35,7 +35,9 @@ POLICIES = ["omnipick", "fifo", "token", "streaming-llm"]  # full deletes nothin
 POSITIONS = ["compact", "sparse"]
 MODELS = ["demo", "llama", "qwen2", "qwen2vl"]
 Q8_BLOCK = 32
-LOGITS_TOLERANCE = 0.02  # of about 3: only the order of summation differs, and what that tips over in the next update
+# Of about 3: only the order of summation differs, and what that tips over in the next update. A quantised cache stores
+# that in coarse steps: with kernels that round activations to f16, 0.0217 was seen; with AVX-512 ones 0.0012 at most.
+LOGITS_TOLERANCE = {"f16": 0.02, "q8_0": 0.03}
 
 PRODUCT = list(product(MODELS, POLICIES, POSITIONS, CACHES))
 PAIRS = [
@@ -190,7 +192,7 @@ def assert_exact(subjects: Subjects, name: str, policy: str, positions: str, cac
     spread = {layout: float(np.abs(found - native).max()) for layout, found in logits.items() if layout != "native"}
     print(name, policy, positions, cache_type, flash_attn, f"spread {max(spread.values()):.4f}", "moved", moved)
     assert np.abs(native).max() > 1.0
-    assert max(spread.values()) < LOGITS_TOLERANCE, spread
+    assert max(spread.values()) < LOGITS_TOLERANCE[cache_type], spread
     assert moved["native"] == 0
     assert min(moved[layout] for layout in ("eager", "class-packing", "ordered-suffix")) > 0
 
