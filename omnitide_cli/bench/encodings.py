@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.bench.stage import Owner
 from omnitide_cli.media.unit import SHORTEST_SOUND, MediaUnit
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.model import Model
@@ -76,7 +75,7 @@ class SharingSession(Session):
         return len(rows)
 
 
-class SharedModel:
+class SharedModel(Owner):
     """A model that stays loaded while one history after the other begins on it. Use as a context manager."""
 
     def __init__(
@@ -88,27 +87,12 @@ class SharedModel:
     ) -> None:
         """Loads weights and encoders. Raises ModelError."""
         self._name = files.name
-        self._session: SharingSession | None = None
-        self._model = Model(files, options, progress)
+        super().__init__(Model(files, options, progress))
         try:
             self._template = Template.of(prompt, self._model)
         except BaseException:
             self._model.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end_session()
-        self._model.close()
-
-    def _end_session(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
 
     def check(self, options: EngineOptions) -> None:
         """Raise UsageError for watermarks that this model's units don't fit."""
@@ -116,29 +100,16 @@ class SharedModel:
 
     def engine(self, options: EngineOptions, encodings: Encodings) -> Engine:
         """An engine with an empty history, in place of the last one; it is closed with the model, not by itself."""
-        session = self._begin(options)
+        session = self._begin(SharingSession, options, choose_ctx(options, self._model))
         session.encodings = encodings
         return Engine(self._model, session, self._template, self._name, options)
 
     def encode(self, units: Sequence[MediaUnit], options: EngineOptions, each: Callable[[int], bool]) -> Encodings:
         """The encodings of all units; `each` hears how many there are and may say that it is enough."""
-        session, encodings = self._begin(options), Encodings()
+        session = self._begin(SharingSession, options, choose_ctx(options, self._model))
+        encodings = Encodings()
         for index, unit in enumerate(units):
             encodings.add(unit, session, self._model.n_embd)
             if each(index + 1):
                 break
         return encodings
-
-    def _begin(self, options: EngineOptions) -> SharingSession:
-        self._end_session()
-        model = self._model
-        model.open_context(options, choose_ctx(options, model))
-        self._session = SharingSession(
-            model.context_address,
-            model.mtmd_address,
-            options,
-            threads=model.threads,
-            position_limit=model.n_ctx_train,
-            costs=model.costs(options),
-        )
-        return self._session

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -15,15 +15,14 @@ from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.session import Session
 
+S = TypeVar("S", bound=Session)
 
-class Stage:
-    """Owns a language model and one session on it at a time. Use as a context manager."""
 
-    def __init__(self, file: Path, options: EngineOptions) -> None:
-        """Loads the weights. Raises ModelError."""
-        self.file = file
-        self.options = options
-        self._model = Model(ModelFiles(file.stem, file, None), options)
+class Owner:
+    """Owns a model and one session on it at a time. Use as a context manager."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self._session: Session | None = None
 
     def __enter__(self) -> Self:
@@ -40,6 +39,31 @@ class Stage:
             self._session.close()
             self._session = None
 
+    def _begin(self, kind: type[S], options: EngineOptions, n_cells: int) -> S:
+        """A session with an empty history, in place of the last one."""
+        self._end_session()
+        self._model.open_context(options, n_cells)
+        session = kind(
+            self._model.context_address,
+            self._model.mtmd_address,
+            options,
+            threads=self._model.threads,
+            position_limit=self._model.n_ctx_train,
+            costs=self._model.costs(options),
+        )
+        self._session = session
+        return session
+
+
+class Stage(Owner):
+    """A language model and one session on it at a time."""
+
+    def __init__(self, file: Path, options: EngineOptions) -> None:
+        """Loads the weights. Raises ModelError."""
+        super().__init__(Model(ModelFiles(file.stem, file, None), options))
+        self.file = file
+        self.options = options
+
     @property
     def model(self) -> Model:
         """The loaded model."""
@@ -50,20 +74,11 @@ class Stage:
 
         random_rows: what is pretended to be in the cache must have keys and values.
         """
-        self._end_session()
         options = replace(self.options, **changes)  # type: ignore[arg-type]
-        self._model.open_context(options, n_cells)
-        self._session = Session(
-            self._model.context_address,
-            0,
-            options,
-            threads=self._model.threads,
-            position_limit=self._model.n_ctx_train,
-            costs=self._model.costs(options),
-        )
+        session = self._begin(Session, options, n_cells)
         if random_rows:
-            self._session.fill_cache()
-        return self._session
+            session.fill_cache()
+        return session
 
     def add(self, session: Session, kind: str, parts: Sequence[Part]) -> None:
         """Take a unit of so many tokens of each kind into the history without computing it."""

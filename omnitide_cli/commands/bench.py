@@ -146,10 +146,7 @@ def layout(
     from omnitide_cli.runtime.simulation import Stream
 
     names = layouts or ["class-packing", "ordered-suffix", "auto"]
-    if unknown := set(names) - set(options.LAYOUTS):
-        raise UsageError(
-            f"--layout {unknown.pop()}: there is no such layout", f"choose of {', '.join(options.LAYOUTS)}"
-        )
+    options.check_names("layout", names, options.LAYOUTS)
     file, unit_tokens = _language_model(model, shape, layers)
     marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
     chosen = _machine_options(threads, cache_type, flash_attn)
@@ -197,10 +194,7 @@ def fidelity(
     from omnitide_cli.runtime.options import check_watermarks
 
     names = list(dict.fromkeys(policies or options.POLICIES))
-    if unknown := set(names) - set(options.POLICIES):
-        raise UsageError(
-            f"--policy {unknown.pop()}: there is no such policy", f"choose of {', '.join(options.POLICIES)}"
-        )
+    options.check_names("policy", names, options.POLICIES)
     chosen = replace(
         _machine_options(threads, cache_type, flash_attn),
         high_watermark=high_watermark,

@@ -89,7 +89,7 @@ def live(
     from omnitide_cli.commands.resume import Resumption, identity, place_of, plan_live, saved_model
     from omnitide_cli.commands.schedule import schedule_of
     from omnitide_cli.commands.session import Session
-    from omnitide_cli.commands.setup import engine_options, frame_fit, given, sound_left_out
+    from omnitide_cli.commands.setup import engine_options, frame_fit, given, settings_of, sound_left_out
     from omnitide_cli.media import Place, open_live
     from omnitide_cli.runtime.session_file import check_writable
 
@@ -106,26 +106,7 @@ def live(
         "audio": not no_audio and mic != NONE,
     }
     plan = plan_live(seen_as, given(context), resumption)
-    wanted = {
-        "policy": policy,
-        "layout": layout,
-        "positions": positions,
-        "high_watermark": high_watermark,
-        "low_watermark": low_watermark,
-        "recent_units": recent_units,
-        "image_sinks": image_sinks,
-        "audio_sinks": audio_sinks,
-        "text_budget": text_budget,
-        "max_answer_tokens": max_answer_tokens,
-        "temperature": temperature,
-        "seed": seed,
-        "ctx": ctx,
-        "threads": threads,
-        "gpu_layers": gpu_layers,
-        "cache_type": cache_type,
-        "flash_attn": flash_attn,
-        "unit_tokens": manifest.unit_tokens(plan.unit_seconds, plan.image_tokens),
-    }
+    wanted = settings_of(context) | {"unit_tokens": manifest.unit_tokens(plan.unit_seconds, plan.image_tokens)}
     if resumption:
         wanted, system = resumption.options(wanted), resumption.system(system)
     is_asked = bool(ask or ask_at or every or questions)

@@ -5,10 +5,13 @@ A value that no flag, variable or file sets is None: the model's manifest may ha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
+
+from omnitide_cli.errors import UsageError
 
 Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm"]
 Layout = Literal["auto", "class-packing", "ordered-suffix", "native", "eager"]
@@ -42,6 +45,13 @@ def _one_run(flag: str, panel: str, text: str, **more: Any) -> Any:
 def _question_option(flag: str, text: str, **more: Any) -> Any:
     """Without a variable: Typer would split the text of a repeatable option at its spaces."""
     return typer.Option(flag, help=text, rich_help_panel=QUESTIONS, **more)
+
+
+def check_names(what: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Raise UsageError for the first of a repeatable option's names (`--<what>`) that isn't known."""
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--{what} {name}: there is no such {what}", f"choose of {', '.join(known)}")
 
 
 def is_setting(parameter: Any) -> bool:

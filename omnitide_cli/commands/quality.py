@@ -72,10 +72,7 @@ def quality(
     from omnitide_cli.display.quality import quality_lines
     from omnitide_cli.display.status import StatusLine
 
-    if unknown := set(policies or ()) - set(options.POLICIES):
-        raise UsageError(
-            f"--policy {unknown.pop()}: there is no such policy", f"choose of {', '.join(options.POLICIES)}"
-        )
+    options.check_names("policy", policies or (), options.POLICIES)
     manifest = find_manifest(model)
     flags = {
         "layout": layout,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from omnitide_cli.catalog.folders import costs_file
@@ -20,6 +20,11 @@ def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
     chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
     check_watermarks(chosen)
     return chosen
+
+
+def settings_of(context: typer.Context) -> dict[str, Any]:
+    """The flags of `watch` and `live` that are settings of the engine: each has the name of its field."""
+    return {field.name: context.params[field.name] for field in fields(EngineOptions) if field.name in context.params}
 
 
 def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
