@@ -1,0 +1,15 @@
+"""`omnitide bench`: measurements that anyone can repeat on their own machine. One module a command."""
+
+from __future__ import annotations
+
+import typer
+
+from omnitide_cli.commands.bench import calibrate, fidelity, layout, quality, soak, startup
+
+app = typer.Typer(help="Measure speed and steadiness on this machine.", no_args_is_help=True)
+app.command()(quality.quality)
+app.command()(soak.soak)
+app.command()(startup.startup)
+app.command()(calibrate.calibrate)
+app.command()(layout.layout)
+app.command()(fidelity.fidelity)

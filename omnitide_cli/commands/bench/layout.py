@@ -1,0 +1,58 @@
+"""`omnitide bench layout`: layouts under identical retention."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from omnitide_cli.commands import options
+from omnitide_cli.commands.bench.rows import Json, show_all
+from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options
+
+
+def layout(
+    model: options.Model = None,
+    shape: Shape = None,
+    layers: Layers = None,
+    layouts: Annotated[
+        list[str] | None,
+        typer.Option("--layout", help="Besides native and eager; repeatable.", metavar="LAYOUT", show_default="all"),
+    ] = None,
+    image: Annotated[int | None, typer.Option("--image", help="Image tokens a unit.", min=0, metavar="N")] = None,
+    audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit.", min=0, metavar="N")] = 25,
+    cycles: Annotated[int, typer.Option("--cycles", help="Retentions to measure.", min=1, metavar="N")] = 4,
+    repeat: Repeat = 3,
+    high_watermark: options.HighWatermark = None,
+    low_watermark: options.LowWatermark = None,
+    threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    json_lines: Json = False,
+) -> None:
+    """Compare layouts under identical retention: attention, migration, and the share of eager's gain that is left."""
+    from dataclasses import replace
+
+    from omnitide_cli.bench.layout import compare_layouts
+    from omnitide_cli.bench.stage import Stage
+    from omnitide_cli.display.status import StatusLine
+    from omnitide_cli.runtime.options import check_watermarks
+    from omnitide_cli.runtime.simulation import Stream
+
+    names = layouts or ["class-packing", "ordered-suffix", "auto"]
+    options.check_names("layout", names, options.LAYOUTS)
+    file, unit_tokens = language_model(model, shape, layers)
+    marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
+    chosen = machine_options(threads, cache_type, flash_attn)
+    chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
+    check_watermarks(chosen)
+    stream = Stream(0, max(unit_tokens - 29, 0) if image is None else image, audio)
+    status = StatusLine(sys.stderr)
+    with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
+        rows = compare_layouts(
+            stage, stream, names, cycles, repeat, lambda done, of: status.show(f"run {done} of {of}")
+        )
+    status.clear()
+    show_all([asdict(row) for row in rows], json_lines)

@@ -1,0 +1,19 @@
+"""`omnitide bench startup`: how long the command line takes to answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnitide_cli.commands.bench.rows import Json, show
+
+
+def startup(
+    repeat: Annotated[int, typer.Option("--repeat", help="Runs of each.", min=1, metavar="N")] = 15,
+    json_lines: Json = False,
+) -> None:
+    """Time `omnitide --help` beside a bare Typer app with three commands."""
+    from omnitide_cli.bench.startup import startup as run
+
+    show(run(repeat), json_lines)

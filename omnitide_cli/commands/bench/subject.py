@@ -1,0 +1,46 @@
+"""What a benchmark measures: a model or a shape, and the machine's settings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnitide_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from omnitide_cli.runtime.options import EngineOptions
+
+Shape = Annotated[
+    str | None,
+    typer.Option("--shape", help="Random weights of a real model's shape instead of a model.", metavar="NAME"),
+]
+Layers = Annotated[int | None, typer.Option("--layers", help="So many layers of the shape.", min=1, metavar="N")]
+Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each, interleaved.", min=1, metavar="N")]
+
+
+def language_model(model: str | None, shape: str | None, layers: int | None) -> tuple[Path, int]:
+    """The file to measure and the tokens of one unit."""
+    from omnitide_cli.bench.shapes import find_shape, shape_file
+    from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.catalog.folders import cache_dir
+
+    def say(message: str) -> None:
+        print(message, file=sys.stderr)
+
+    if shape and model:
+        raise UsageError("--shape and --model can't both be measured", "leave one out")
+    if shape:
+        return shape_file(shape, layers, cache_dir() / "shapes", say), find_shape(shape).unit_tokens
+    manifest = find_manifest(model)
+    return fetch_files(manifest, None, say).model, manifest.unit_tokens(1.0)
+
+
+def machine_options(threads: int | None, cache_type: str | None, flash_attn: str | None) -> EngineOptions:
+    from omnitide_cli.catalog.folders import costs_file
+    from omnitide_cli.runtime.options import EngineOptions
+
+    chosen = {"threads": threads, "cache_type": cache_type, "flash_attn": flash_attn}
+    return EngineOptions(**{k: v for k, v in chosen.items() if v is not None}, costs_file=costs_file())  # type: ignore[arg-type]
