@@ -16,7 +16,7 @@ QUESTIONS_A_STREAM = 10
 
 
 class Question(Protocol):
-    """What is asked, what is true, and which kind of question it is, by which sense ("": not said)."""
+    """What is asked and true, which kind of question it is, by which sense ("") and how old (None): if that is said."""
 
     @property
     def kind(self) -> str: ...
@@ -26,6 +26,8 @@ class Question(Protocol):
     def text(self) -> str: ...
     @property
     def answer(self) -> str: ...
+    @property
+    def age(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,91 +9,14 @@ policy is measured by is a session as it would really have gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import fmean
 
 from omnitide_cli.bench.encodings import Encodings, SharedModel
 from omnitide_cli.bench.exam import Exam
-from omnitide_cli.bench.score import Mark, Share
+from omnitide_cli.bench.score import Mark
+from omnitide_cli.bench.sheet import Sheet
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, UnitIngested
 from omnitide_cli.runtime.options import EngineOptions
-
-SENSES = ("image", "sound", "both")
-
-
-@dataclass(frozen=True, slots=True)
-class QualityRow:
-    """Accuracy of one policy in one kind of question ("all": in every kind), with its 95 % interval.
-
-    history_tokens, physical_span: cells, means over all units after their maintenance. stream_loop_s: seconds that the
-    policy's streams took with their questions, encoding (done once for all) included. The latter three are of all
-    kinds together. The watermarks are None for `full`, which has none. senses: the same share by sense.
-    """
-
-    policy: str
-    kind: str
-    accuracy: float
-    low: float
-    high: float
-    n: int
-    history_tokens: int
-    physical_span: int
-    stream_loop_s: float
-    high_watermark: int | None
-    low_watermark: int | None
-    senses: dict[str, Share]
-    type: str = "quality"
-
-
-@dataclass(slots=True)
-class Sheet:
-    """What came out under one policy so far."""
-
-    options: EngineOptions
-    marks: list[Mark] = field(default_factory=list)
-    history: list[int] = field(default_factory=list)
-    spans: list[int] = field(default_factory=list)
-    loop_s: float = 0.0
-
-    def rows(self) -> list[QualityRow]:
-        """One a kind, in the order in which they came up, then all; none while nothing is answered."""
-        rows = []
-        for kind in (*dict.fromkeys(mark.kind for mark in self.marks), "all"):
-            marks = [mark for mark in self.marks if kind in (mark.kind, "all")]
-            share = Share.of(marks)
-            if share is None:
-                continue
-            by_sense = {sense: Share.of(mark for mark in marks if mark.sense == sense) for sense in SENSES}
-            has_marks = self.options.policy != "full"
-            rows.append(
-                QualityRow(
-                    policy=self.options.policy,
-                    kind=kind,
-                    accuracy=share.accuracy,
-                    low=share.low,
-                    high=share.high,
-                    n=share.n,
-                    history_tokens=round(fmean(self.history)),
-                    physical_span=round(fmean(self.spans)),
-                    stream_loop_s=self.loop_s,
-                    high_watermark=self.options.high_watermark if has_marks else None,
-                    low_watermark=self.options.low_watermark if has_marks else None,
-                    senses={sense: found for sense, found in by_sense.items() if found is not None},
-                )
-            )
-        return rows
-
-
-def sheets(options: EngineOptions, policies: Sequence[str], watermarks: Sequence[tuple[int, int]]) -> list[Sheet]:
-    """Empty ones, every policy at every pair (high, low) but `full`, which has no watermarks, once."""
-    found = []
-    for index, (high, low) in enumerate(watermarks):
-        for policy in dict.fromkeys(policies):
-            if policy != "full" or index == 0:
-                chosen = replace(options, policy=policy, high_watermark=high, low_watermark=low)
-                found.append(Sheet(chosen))
-    return found
 
 
 def fill(
@@ -103,7 +26,10 @@ def fill(
     stopped: Callable[[], bool],
     progress: Callable[[str], None],
 ) -> None:
-    """Hold every exam under every policy; ends early, with what there is, once `stopped` says so."""
+    """Hold every exam under every policy; ends early, with what there is, once `stopped` says so.
+
+    Never more than one stream's encodings are in memory.
+    """
     for exam in exams:
         encodings = _encoded(exam, model, sheets[0].options, stopped, progress)
         for sheet in sheets:
@@ -139,7 +65,8 @@ def _sit(
         for question in due:
             said = _said(engine, question.text, unit.end, stopped)
             if not stopped():
-                sheet.marks.append(Mark(question.kind, question.sense, exam.is_right(said, question.answer)))
+                right = exam.is_right(said, question.answer)
+                sheet.marks.append(Mark(question.kind, question.sense, right, question.age))
         progress(f"stream {exam.name}, {sheet.options.policy}: {unit.end:g} of {len(exam.units)} s")
         if stopped():
             break

@@ -12,11 +12,12 @@ Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One answer; `sense` is "" where nobody said which sense the question is about."""
+    """One answer; `sense` is "" and `age` (seconds since what it is about) None where nobody said."""
 
     kind: str
     sense: str
     right: bool
+    age: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

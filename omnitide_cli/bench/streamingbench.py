@@ -30,6 +30,7 @@ class Choice:
     text: str
     answer: str
     sense: str = ""
+    age: int | None = None
 
 
 def dataset_exams(folder: Path, fit: FrameFit, limit: int) -> Iterator[Exam]:

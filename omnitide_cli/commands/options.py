@@ -21,6 +21,7 @@ FlashAttention = Literal["auto", "on", "off"]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
+POSITIONS: tuple[str, ...] = get_args(Positions)
 
 MODEL = "Model"
 QUESTIONS = "Questions"

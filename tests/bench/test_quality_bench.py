@@ -10,8 +10,9 @@ import pytest
 
 from omnitide_cli.bench.encodings import Encodings
 from omnitide_cli.bench.exam import Exam, Question, exact, world_exams
-from omnitide_cli.bench.quality import Sheet, fill, sheets
+from omnitide_cli.bench.quality import fill
 from omnitide_cli.bench.score import Mark, Share, wilson
+from omnitide_cli.bench.sheet import Sheet, sheets
 from omnitide_cli.bench.world.split import TEST, VALIDATION
 from omnitide_cli.display.quality import quality_lines
 from omnitide_cli.media import MediaUnit
@@ -26,6 +27,7 @@ class Asked:
     sense: str
     text: str
     answer: str
+    age: int | None = None
 
 
 class ScriptedEngine:
@@ -77,8 +79,8 @@ class ScriptedModel:
 
 
 QUESTIONS = (
-    Asked("now", "image", "colour?", "It is red."),
-    Asked("recall", "sound", "before?", "The note do."),
+    Asked("now", "image", "colour?", "It is red.", 0),
+    Asked("recall", "sound", "before?", "The note do.", 20),
     Asked("count", "both", "often?", "Twice."),
 )
 UNITS = [MediaUnit(index, float(index), index + 1.0, None, None, NO_SOUND, NO_SOUND) for index in range(2)]
@@ -185,8 +187,68 @@ def test_a_sweep_is_a_table_a_pair_of_watermarks() -> None:
     fill(found, model, [exam], lambda: False, lambda text: None)  # type: ignore[arg-type]
     lines = list(quality_lines([asdict(row) for sheet in found for row in sheet.rows()]))
     assert [line for line in lines if line.startswith("watermarks")] == ["watermarks 100/50", "watermarks 80/40"]
-    assert sum(line.startswith("full") for line in lines) == 2 * 3  # now, all, costs
+    assert sum(line.startswith("full") for line in lines) == 2 * 4  # now, all, ages, costs
     assert max(map(len, lines)) <= 80
+
+
+def test_the_same_questions_are_compared_pair_by_pair() -> None:
+    (full, fifo), _ = filled([EXAM, EXAM])
+    assert all(row.difference is None for row in full.rows())
+    found = {row.kind: row.difference for row in fifo.rows()}
+    assert all(difference is not None and difference.to == "full" for difference in found.values())
+    now, recall, both = (found[kind] for kind in ("now", "recall", "all"))
+    assert now is not None
+    assert recall is not None
+    assert both is not None
+    assert (now.low, now.mean, now.high) == (0, 0, 0)
+    assert (recall.low, recall.mean, recall.high) == (-1, -1, -1)
+    assert both.mean == pytest.approx(-1 / 3)
+    assert both.low < both.mean < both.high <= 0
+
+
+def test_shares_by_age() -> None:
+    (_, fifo), _ = filled([EXAM])
+    ages = fifo.rows()[-1].ages
+    assert {age: (share.accuracy, share.n) for age, share in ages.items()} == {"0-4": (1, 1), "17-32": (0, 1)}
+
+
+def test_sparse_positions_are_compared_with_compact_ones() -> None:
+    found = sheets(EngineOptions(), ["full", "fifo"], [(100, 50)], ["compact", "sparse"])
+    assert [(sheet.options.policy, sheet.options.positions, sheet.base_name) for sheet in found] == [
+        ("full", "compact", "full"),
+        ("fifo", "compact", "full"),
+        ("fifo", "sparse", "compact"),
+    ]
+    assert found[0].base is None
+    assert found[1].base is found[0]
+    assert found[2].base is found[1]
+    fill(found, ScriptedModel(SAYS), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
+    lines = list(quality_lines([asdict(row) for sheet in found for row in sheet.rows()]))
+    assert [line for line in lines if line.startswith("watermarks")] == [
+        "watermarks 100/50, compact positions",
+        "watermarks 100/50, sparse positions",
+    ]
+
+
+def test_a_sweep_changes_one_setting_at_a_time() -> None:
+    sweep = [("image_sinks", 0), ("image_sinks", 4), ("recent_units", None), ("recent_units", 3)]
+    found = sheets(EngineOptions(), ["omnipick"], [(100, 50)], ["compact"], sweep)
+    changed = [(sheet.settings, sheet.options.image_sinks, sheet.options.recent_units) for sheet in found]
+    assert changed == [
+        (["", "image-sinks=4", "recent-units=auto"], 4, None),  # the defaults are a point of both curves
+        (["image-sinks=0"], 0, None),
+        (["recent-units=3"], 4, 3),
+    ]
+    fill(found, ScriptedModel({"omnipick": TRUE}), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
+    rows = [row for sheet in found for row in sheet.rows() if row.kind == "all"]
+    assert [row.setting for row in rows] == [
+        "",
+        "image-sinks=4",
+        "recent-units=auto",
+        "image-sinks=0",
+        "recent-units=3",
+    ]
+    assert [row.difference and row.difference.to for row in rows] == [None, None, None, "defaults", "defaults"]
 
 
 def test_exams_are_of_the_seeds_that_were_asked_for() -> None:

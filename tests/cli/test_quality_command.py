@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.bench.quality import Sheet
 from omnitide_cli.bench.score import Mark
+from omnitide_cli.bench.sheet import Sheet
 
 FIELDS = {
     "type",
@@ -27,7 +27,11 @@ FIELDS = {
     "stream_loop_s",
     "high_watermark",
     "low_watermark",
+    "positions",
+    "setting",
     "senses",
+    "ages",
+    "difference",
 }
 Omnitide = Callable[..., Any]
 
@@ -53,7 +57,18 @@ def test_a_table_for_people(omnitide: Omnitide) -> None:
     assert result.code == 0
     assert "95 % interval" in result.out
     assert "history tokens" in result.out
-    assert result.out.count("omnipick") == 3 + 1 + 1  # kinds, all, costs
+    assert result.out.count("omnipick") == 3 + 1 + 1 + 1  # kinds, all, ages, costs
+
+
+def test_settings_are_swept_on_validation_streams(omnitide: Omnitide) -> None:
+    flags = ("--split", "validation", "--units", 12, "--limit", 3, "--watermarks", "300/200", "--threads", 2)
+    result = omnitide("bench", "quality", "--sweep", "image-sinks=0,4", "--positions", "sparse", *flags, "--json")
+    assert (result.code, result.err) == (0, "")
+    totals = [row for row in map(json.loads, result.out.splitlines()) if row["kind"] == "all"]
+    assert [row["setting"] for row in totals] == ["", "image-sinks=4", "image-sinks=0"]
+    assert {(row["policy"], row["positions"], row["n"]) for row in totals} == {("omnipick", "sparse", 3)}
+    assert totals[2]["history_tokens"] < totals[0]["history_tokens"] == totals[1]["history_tokens"]
+    assert totals[2]["difference"]["to"] == "defaults"
 
 
 def test_an_interruption_prints_what_there_is(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,6 +93,10 @@ def test_an_interruption_prints_what_there_is(omnitide: Omnitide, monkeypatch: p
         (("--policy", "best"), "--policy best: there is no such policy"),
         (("--watermarks", "100"), "--watermarks 100: not a high and a lower watermark"),
         (("--watermarks", "100/200"), "--watermarks 100/200: not a high and a lower watermark"),
+        (("--sweep", "image-sinks=0,8"), "settings are not chosen on the streams that results are reported on"),
+        (("--split", "validation", "--sweep", "sinks=1"), "--sweep sinks=1: not a setting (recent-units, image-sinks"),
+        (("--split", "validation", "--sweep", "text-budget=auto"), "--sweep text-budget=auto: not a setting"),
+        (("--split", "validation", "--sweep", "recent-units=3", "--policy", "fifo"), "these are settings of omnipick"),
         (("--watermarks", "50/20"), "the low watermark (20) is below the system prompt and one unit"),
     ],
 )

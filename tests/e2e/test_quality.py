@@ -8,7 +8,8 @@ import pytest
 
 from omnitide_cli.bench.encodings import SharedModel
 from omnitide_cli.bench.exam import Exam, world_exams
-from omnitide_cli.bench.quality import fill, sheets
+from omnitide_cli.bench.quality import fill
+from omnitide_cli.bench.sheet import sheets
 from omnitide_cli.bench.world.split import TEST
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.runtime.engine import Engine

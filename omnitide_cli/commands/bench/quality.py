@@ -26,6 +26,15 @@ def quality(
         Literal["test", "validation"],
         typer.Option("--split", help="Choose settings on validation, report test.", show_default=True),
     ] = "test",
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            help="OmniPick again with each of these values, on --split validation only. Repeatable.",
+            metavar="SETTING=N,N,...",
+            show_default=False,
+        ),
+    ] = None,
     simple: Annotated[bool, typer.Option("--simple", help="No printed signs, no groups of shapes.")] = False,
     watermarks: Annotated[
         list[str] | None,
@@ -45,7 +54,10 @@ def quality(
     model: options.Model = None,
     mmproj: options.Mmproj = None,
     layout: options.LayoutOption = None,
-    positions: options.PositionsOption = None,
+    positions: Annotated[
+        list[str] | None,
+        typer.Option("--positions", help="compact or sparse. Repeatable.", show_default="compact"),
+    ] = None,
     recent_units: options.RecentUnits = None,
     image_sinks: options.ImageSinks = None,
     audio_sinks: options.AudioSinks = None,
@@ -62,7 +74,8 @@ def quality(
     """
     from omnitide_cli.bench.encodings import SharedModel
     from omnitide_cli.bench.exam import world_exams
-    from omnitide_cli.bench.quality import fill, sheets
+    from omnitide_cli.bench.quality import fill
+    from omnitide_cli.bench.sheet import sheets
     from omnitide_cli.bench.streamingbench import dataset_exams
     from omnitide_cli.bench.world.split import SPLITS
     from omnitide_cli.catalog.files import fetch_files, find_manifest
@@ -73,10 +86,10 @@ def quality(
     from omnitide_cli.display.status import StatusLine
 
     options.check_names("policy", policies or (), options.POLICIES)
+    options.check_names("positions", positions or (), options.POSITIONS)
     manifest = find_manifest(model)
     flags = {
         "layout": layout,
-        "positions": positions,
         "recent_units": recent_units,
         "image_sinks": image_sinks,
         "audio_sinks": audio_sinks,
@@ -88,7 +101,15 @@ def quality(
     }
     chosen = engine_options(manifest, flags)
     pairs = [_watermarks(text) for text in watermarks or ()] or [(chosen.high_watermark, chosen.low_watermark)]
-    found = sheets(chosen, policies or options.POLICIES, pairs)
+    changes = [change for text in sweep or () for change in _changes(text)]
+    if changes and (split == "test" or dataset is not None):
+        raise UsageError(
+            "--sweep: settings are not chosen on the streams that results are reported on", "add --split validation"
+        )
+    names = policies or (["omnipick"] if changes else options.POLICIES)
+    if changes and "omnipick" not in names:
+        raise UsageError("--sweep: these are settings of omnipick", "add --policy omnipick")
+    found = sheets(chosen, names, pairs, positions or ("compact",), changes)
     files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
     if dataset is None:
         exams = world_exams(SPLITS[split], seed, units, limit, simple=simple)
@@ -108,6 +129,22 @@ def quality(
     if interrupt.requested:
         print("interrupted: policies may have answered different questions", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
+
+
+SWEPT = ("recent-units", "image-sinks", "audio-sinks", "text-budget")
+
+
+def _changes(text: str) -> list[tuple[str, int | None]]:
+    """Fields of the engine's options with a value each, of SETTING=N,N,...; `auto` is the default of recent-units."""
+    name, _, values = text.partition("=")
+    numbers = [None if value == "auto" and name == "recent-units" else value for value in values.split(",")]
+    least = 1 if name == "recent-units" else 0
+    if name not in SWEPT or not all(n is None or (n.isdecimal() and int(n) >= least) for n in numbers):
+        raise UsageError(
+            f"--sweep {text}: not a setting ({', '.join(SWEPT)}) and its values",
+            "for example --sweep image-sinks=0,4,16",
+        )
+    return [(name.replace("-", "_"), None if number is None else int(number)) for number in numbers]
 
 
 def _watermarks(text: str) -> tuple[int, int]:
