@@ -72,8 +72,11 @@ typedef struct ot_session ot_session;
 typedef struct ot_cost_model {
     int32_t kernel;        // OT_KERNEL_*: flash attention over f16 or f32, over other types, or none (and GPUs)
     double tile_us;        // a token of a batch of 64 or more, an active tile of 64 cells (TILED)
-    double cell_us;        // a token of a smaller batch, a used cell (TILED, CELLS)
-    double slice_cell_us;  // a decoded token, a used cell of the busiest thread's slice (TILED, CELLS)
+    double empty_tile_us;  // the same, a tile of the span without a used cell (TILED)
+    double cell_us;        // a token of a smaller batch, of any batch for CELLS, a used cell
+    double run_us;         // the same, a run of used cells without a hole
+    double empty_cell_us;  // the same, an empty cell of the span
+    double slice_cell_us;  // a decoded token, a used cell of the busiest thread's slice (TILED)
     double span_cell_us;   // a token, a cell of the span (SPAN)
     double key_row_us;     // moving a cell's keys, where no shift rewrites them anyway
     double value_row_us;   // moving a cell's values

@@ -12,7 +12,10 @@ CostModel cost_from(const ot_cost_model & c, int32_t threads) {
     cost.kernel = checked(c.kernel, Kernel::Span, "attention kernel");
     cost.threads = threads > 0 ? static_cast<uint32_t>(threads) : 1;
     cost.tile_us = c.tile_us;
+    cost.empty_tile_us = c.empty_tile_us;
     cost.cell_us = c.cell_us;
+    cost.run_us = c.run_us;
+    cost.empty_cell_us = c.empty_cell_us;
     cost.slice_cell_us = c.slice_cell_us;
     cost.span_cell_us = c.span_cell_us;
     cost.key_row_us = c.key_row_us;

@@ -77,7 +77,10 @@ ot_session_params ot_session_default_params(void) {
     p.threads = 2;
     p.cost.kernel = OT_KERNEL_TILED;
     p.cost.tile_us = defaults.cost.tile_us;
+    p.cost.empty_tile_us = defaults.cost.empty_tile_us;
     p.cost.cell_us = defaults.cost.cell_us;
+    p.cost.run_us = defaults.cost.run_us;
+    p.cost.empty_cell_us = defaults.cost.empty_cell_us;
     p.cost.slice_cell_us = defaults.cost.slice_cell_us;
     p.cost.span_cell_us = defaults.cost.span_cell_us;
     p.cost.key_row_us = defaults.cost.key_row_us;

@@ -20,7 +20,8 @@ Layout pages_of(const std::vector<uint32_t> & used, CellClass cls = CellClass::R
 
 CostModel only(double CostModel::*coefficient) {
     CostModel cost;
-    for (double CostModel::*c : {&CostModel::tile_us, &CostModel::cell_us, &CostModel::slice_cell_us, &CostModel::span_cell_us,
+    for (double CostModel::*c : {&CostModel::tile_us, &CostModel::empty_tile_us, &CostModel::cell_us, &CostModel::run_us, &CostModel::empty_cell_us,
+                                 &CostModel::slice_cell_us, &CostModel::span_cell_us,
                                  &CostModel::key_row_us, &CostModel::value_row_us}) {
         cost.*c = 0;
     }
@@ -48,11 +49,34 @@ TEST(tiles_are_the_backends_not_pages) {
     CHECK_EQ(attention_us(only(&CostModel::tile_us), layout, {1, 0, 0}), 2.0);
 }
 
+TEST(large_batches_pay_a_little_for_empty_tiles_of_the_span) {
+    const CostModel cost = only(&CostModel::empty_tile_us);
+    CHECK_EQ(attention_us(cost, pages_of({64, 0, 0, 1}), {10, 5, 5}), 20.0);
+    CHECK_EQ(attention_us(cost, pages_of({64, 0, 0, 0, 1}), {10, 5, 5}), 60.0);
+    CHECK_EQ(attention_us(cost, pages_of({64, 64, 64, 64}), {10, 5, 5}), 0.0);
+}
+
+TEST(small_batches_and_untiled_types_pay_a_little_for_empty_cells_of_the_span) {
+    CostModel cost = only(&CostModel::empty_cell_us);
+    CHECK_EQ(attention_us(cost, pages_of({10, 0, 0, 20}), {7, 3, 9}), 3.0 * 226);
+    cost.kernel = Kernel::Cells;
+    CHECK_EQ(attention_us(cost, pages_of({10, 0, 0, 20}), {7, 3, 9}), 19.0 * 226);
+}
+
 TEST(small_batches_and_untiled_types_pay_for_used_cells) {
     CostModel cost = only(&CostModel::cell_us);
     CHECK_EQ(attention_us(cost, pages_of({10, 0, 0, 20}), {7, 3, 9}), 90.0);
     cost.kernel = Kernel::Cells;
-    CHECK_EQ(attention_us(cost, pages_of({10, 0, 0, 20}), {7, 3, 9}), 300.0);
+    CHECK_EQ(attention_us(cost, pages_of({10, 0, 0, 20}), {7, 3, 9}), 570.0);
+}
+
+TEST(small_batches_and_untiled_types_pay_for_runs) {
+    CostModel cost = only(&CostModel::run_us);
+    CHECK_EQ(attention_us(cost, pages_of({64, 64, 0, 20}), {7, 3, 9}), 6.0);
+    CHECK_EQ(attention_us(cost, pages_of({0, 10, 10, 20}), {7, 3, 9}), 9.0);
+    cost.kernel = Kernel::Cells;
+    CHECK_EQ(attention_us(cost, pages_of({10, 0, 0, 20}), {7, 3, 9}), 38.0);
+    CHECK_EQ(attention_us(cost, pages_of({0, 0, 0, 0}), {7, 3, 9}), 0.0);
 }
 
 TEST(decoding_pays_for_the_busiest_slice) {

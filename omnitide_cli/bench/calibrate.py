@@ -1,14 +1,14 @@
 """What attention over a layout and moving its rows cost on this machine, and how well the cost model foretells it.
 
-Updates are measured over layouts that differ in what each kernel's time depends on (active tiles, used cells, the
-busiest thread's slice, the span: native/src/page/cost.h), and each case of the cost model is fitted to them. Then
-updates over other layouts, as sessions leave them, are foretold and measured.
+Updates are measured over layouts that differ in what each kernel's time depends on (tiles with and without a used cell,
+used cells and their runs, empty cells, the busiest thread's slice, the span: native/src/page/cost.h), and each case of
+the cost model is fitted to them. Then updates over other layouts, as sessions leave them, are foretold and measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -101,31 +101,33 @@ def calibrate(stage: Stage, unit: int, repeat: int, progress: Callable[[int, int
     known = stage.model.costs(stage.options)
     kernel = known.kernel
     threads = stage.model.threads
-    slopes: dict[int, float] = {}
+    slopes: dict[int, list[float]] = {}
     predictions: list[Prediction] = []
     for size in sizes:
-        amounts = [_amount(layout.cells, size, kernel, threads) for layout in cases]
+        amounts = [_amounts(layout.cells, size, kernel, threads) for layout in cases]
         base, slope = _fit(
             [amounts[i] for i, layout in enumerate(cases) if layout.fitted],
             [measured[i, size] for i, layout in enumerate(cases) if layout.fitted],
         )
-        slopes[size] = slope / size * 1000
+        slopes[size] = [per_update / size * 1000 for per_update in slope]
         for i, layout in enumerate(cases):
-            predicted = base + slope * amounts[i]
+            predicted = base + float(np.dot(slope, amounts[i]))
             span = _physical_span(layout.cells, size)
             error = predicted / measured[i, size] - 1
             fields = (layout.name, size, len(layout.cells), span, predicted, measured[i, size], error, layout.fitted)
             predictions.append(Prediction(*fields))
     key_row, value_row = _moving(stage)
-    costs = Costs(
-        kernel=kernel,
-        tile_us=slopes[unit] if kernel == "tiled" else known.tile_us,
-        cell_us=slopes[SMALL if kernel == "tiled" else unit] if kernel != "span" else known.cell_us,
-        slice_cell_us=slopes[1] if kernel != "span" else known.slice_cell_us,
-        span_cell_us=slopes[unit] if kernel == "span" else known.span_cell_us,
-        key_row_us=key_row,
-        value_row_us=value_row,
-    )
+    costs = replace(known, key_row_us=key_row, value_row_us=value_row)
+    if kernel == "span":
+        costs = replace(costs, span_cell_us=slopes[unit][0])
+    else:
+        cell, run, empty_cell = slopes[SMALL if kernel == "tiled" else unit]
+        costs = replace(costs, cell_us=cell, run_us=run, empty_cell_us=empty_cell)
+    if kernel == "tiled" and unit >= TILE:
+        tile, empty_tile = slopes[unit]
+        costs = replace(costs, tile_us=tile, empty_tile_us=empty_tile)
+    if kernel == "tiled":
+        costs = replace(costs, slice_cell_us=slopes[1][0])
     return Calibration(costs, tuple(predictions))
 
 
@@ -146,28 +148,37 @@ def _physical_span(cells: Sequence[int], arriving: int) -> int:
     return -(-end // SPAN_ALIGN) * SPAN_ALIGN
 
 
-def _amount(cells: Sequence[int], tokens: int, kernel: str, threads: int) -> float:
+def _amounts(cells: Sequence[int], tokens: int, kernel: str, threads: int) -> tuple[float, ...]:
     """What the time of an update depends on, as native/src/page/cost.cpp counts it, the update's own cells included."""
     used = np.zeros(N_CELLS, dtype=bool)
     used[list(cells)] = True
     used[np.flatnonzero(~used)[:tokens]] = True
     span = -(-int(np.flatnonzero(used)[-1] + 1) // SPAN_ALIGN) * SPAN_ALIGN
     if kernel == "span":
-        return float(span)
-    if tokens == 1:
+        return (float(span),)
+    if tokens == 1 and kernel == "tiled":
         slices = np.array_split(used[:span], threads) if span % threads == 0 else [used[:span]]
-        return float(max(int(part.sum()) for part in slices))
+        return (float(max(int(part.sum()) for part in slices)),)
     if kernel == "tiled" and tokens >= TILE:
-        return float(used.reshape(-1, TILE).any(axis=1).sum())
-    return float(used.sum())
+        tiles = float(used.reshape(-1, TILE).any(axis=1).sum())
+        return tiles, span / TILE - tiles
+    runs = used & ~np.concatenate([[False], used[:-1]])
+    return float(used.sum()), float(runs.sum()), float(span - used.sum())
 
 
-def _fit(amounts: Sequence[float], times: Sequence[float]) -> tuple[float, float]:
-    """Base and slope by least squares of relative errors; a slope below 0 is noise."""
+def _fit(amounts: Sequence[tuple[float, ...]], times: Sequence[float]) -> tuple[float, list[float]]:
+    """Base and a slope for each amount by least squares of relative errors; a slope below 0 is noise."""
     weights = 1 / np.array(times)
-    matrix = np.stack([np.ones(len(amounts)), np.array(amounts)], axis=1) * weights[:, None]
-    base, slope = np.linalg.lstsq(matrix, np.ones(len(times)), rcond=None)[0]
-    return float(base), max(float(slope), 0.0)
+    matrix = np.column_stack([np.ones(len(amounts)), np.array(amounts)]) * weights[:, None]
+    slopes = np.zeros(matrix.shape[1])
+    kept = list(range(matrix.shape[1]))
+    while kept:
+        slopes[:] = 0
+        slopes[kept] = np.linalg.lstsq(matrix[:, kept], np.ones(len(times)), rcond=None)[0]
+        if min(slopes[kept]) >= 0:
+            break
+        kept.remove(min(kept, key=lambda column: slopes[column]))
+    return float(slopes[0]), [float(slope) for slope in slopes[1:]]
 
 
 def _moving(stage: Stage) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from omnitide_cli.errors import UsageError
 
 Q4_K_BYTES, Q6_K_BYTES = 144, 210  # of a block of 256 weights
 BLOCK = 256
+RECIPE = 2  # of the random weights; part of a file's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def shape_file(name: str, layers: int | None, folder: Path, say: Callable[[str],
     """
     shape = find_shape(name)
     depth = layers or shape.layers
-    path = folder / f"{name}-{depth}.gguf"
+    path = folder / f"{name}-{depth}-r{RECIPE}.gguf"
     if not path.exists():
         say(f"making {path.name}: random weights of this shape")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,13 +146,19 @@ def _add_weights(writer: Any, shape: Shape, layers: int, random: np.random.Gener
 
 
 def _blocks(random: np.random.Generator, rows: int, columns: int, fine: bool) -> NDArray[np.uint8]:
-    """Random quantised weights [rows, bytes]: random bits, and scales that keep a layer's output in bounds."""
+    """Random quantised weights [rows, bytes] of mean 0 that keep the variance of what they multiply.
+
+    Attention's scores then are of order 1 as in trained models. Were they tens apart, softmax weights would be
+    denormal numbers, which CPUs multiply many times slower, wherever a new token's own key comes before others.
+    """
     size = Q6_K_BYTES if fine else Q4_K_BYTES
     blocks = np.frombuffer(random.bytes(rows * columns // BLOCK * size), dtype=np.uint8).reshape(-1, size).copy()
     spread = columns**-0.5
     if fine:  # weight = d x 8-bit scale x (6 bits - 32): the scale is the last half float
         blocks[:, 208:210] = np.array([spread / (74 * 18.5)], np.float16).view(np.uint8)
-    else:  # weight = d x 6-bit scale x 4 bits - dmin x 6-bit minimum, whose means are alike for dmin = 7.5 d
-        blocks[:, 0:2] = np.array([spread / (31.5 * 4.6)], np.float16).view(np.uint8)
-        blocks[:, 2:4] = np.array([7.5 * spread / (31.5 * 4.6)], np.float16).view(np.uint8)
+    else:  # weight = d x 6-bit scale x 4 bits - dmin x 6-bit minimum: scale and minimum alike, dmin = 7.5 d
+        blocks[:, 0:2] = np.array([spread / (36.5 * 4.6)], np.float16).view(np.uint8)
+        blocks[:, 2:4] = np.array([7.5 * spread / (36.5 * 4.6)], np.float16).view(np.uint8)
+        blocks[:, 8:12] = blocks[:, 4:8]
+        blocks[:, 12:16] = (blocks[:, 12:16] & 0x0F) * 0x11
     return blocks.reshape(rows, -1)

@@ -18,14 +18,17 @@ class Costs:
 
     kernel: str  # tiled, cells or span: what attention's time depends on
     tile_us: float
+    empty_tile_us: float
     cell_us: float
+    run_us: float
+    empty_cell_us: float
     slice_cell_us: float
     span_cell_us: float
     key_row_us: float
     value_row_us: float
 
 
-MEASURED = Costs("tiled", 50.0, 1.9, 3.8, 0.46, 1.1, 1.1)
+MEASURED = Costs("tiled", 30.0, 3.0, 1.9, 0.3, 0.1, 3.8, 0.46, 1.1, 1.1)
 MEASURED_QUERIES, MEASURED_KEYS = 6 * 2048, 6 * 256
 """Values of all query heads and of all key heads: 6 layers of Qwen2.5-Omni-3B's shape, measured on 2 cores, f16."""
 
@@ -40,15 +43,9 @@ def kernel_of(cache_type: str, *, flash_attention: bool, on_gpu: bool) -> str:
 def scaled(kernel: str, queries: int, keys: int) -> Costs:
     """The measured costs for a model with so many values of query heads and of key heads over all layers."""
     attention, moving = queries / MEASURED_QUERIES, keys / MEASURED_KEYS
-    return Costs(
-        kernel,
-        MEASURED.tile_us * attention,
-        MEASURED.cell_us * attention,
-        MEASURED.slice_cell_us * attention,
-        MEASURED.span_cell_us * attention,
-        MEASURED.key_row_us * moving,
-        MEASURED.value_row_us * moving,
-    )
+    names = [field.name for field in fields(Costs) if field.name != "kernel"]
+    scales = {name: moving if name in ("key_row_us", "value_row_us") else attention for name in names}
+    return Costs(kernel, **{name: getattr(MEASURED, name) * scale for name, scale in scales.items()})
 
 
 def cost_key(file: Path, cache_type: str, flash_attention: bool, threads: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 from random_stream import PROBE, Running, Stream
@@ -137,6 +138,18 @@ def test_shapes_are_made_once_and_have_the_sizes_they_name(tmp_path: Path) -> No
         session.add_tokens("text", [1, 2, 3])
         session.commit(want_logits=True)
         assert np.isfinite(session.logits(stage.model.n_vocab)).all()
+
+
+def test_random_weights_keep_the_variance_of_what_they_multiply(tmp_path: Path) -> None:
+    """Scores tens apart would make softmax weights denormal, and attention's time depend on the order of cells."""
+    reader = gguf.GGUFReader(shape_file("tiny", None, tmp_path, lambda said: None))
+    weights = {t.name: gguf.quants.dequantize(t.data, t.tensor_type) for t in reader.tensors if "weight" in t.name}
+    embedding = weights["token_embd.weight"]
+    states = embedding / np.sqrt((embedding**2).mean(axis=1, keepdims=True))
+    for name in ("attn_q", "attn_k", "attn_v", "ffn_gate"):
+        out = states @ weights[f"blk.0.{name}.weight"].T
+        assert 0.8 < out.std() < 1.25, name
+        assert abs(out.mean()) < 0.1, name
 
 
 def test_an_unknown_shape_is_named(tmp_path: Path) -> None:

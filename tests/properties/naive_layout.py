@@ -189,7 +189,10 @@ class Costs:
     kernel: str  # "tiled", "cells" or "span"
     threads: int
     tile_us: float
+    empty_tile_us: float
     cell_us: float
+    run_us: float
+    empty_cell_us: float
     slice_cell_us: float
     span_cell_us: float
     key_row_us: float
@@ -204,8 +207,11 @@ class Costs:
         slice_cells = -(-span // self.threads)
         slices = [sum(cell // slice_cells == i for cell in used) for i in range(self.threads)]
         tiles = len({cell // TILE for cell in used})
-        large = self.tile_us * tiles if self.kernel == "tiled" else self.cell_us * len(used)
-        small = self.cell_us * len(used)
+        small = self.cell_us * len(used) + self.empty_cell_us * (span - len(used))
+        small += self.run_us * sum(cell == 0 or cells[cell - 1] == "." for cell in used)
+        if self.kernel == "cells":
+            return sum(work) * small
+        large = self.tile_us * tiles + self.empty_tile_us * (-(-span // TILE) - tiles)
         return work.large * large + work.small * small + work.decoded * self.slice_cell_us * max(slices)
 
     def moving(self, moves: Moves, shifted: set[int]) -> float:

@@ -19,7 +19,7 @@ inline constexpr uint32_t kTiledTokens = 64;  // a smaller batch takes the kerne
 // How the backend walks the cache. The values are part of the C API (OT_KERNEL_*).
 enum class Kernel : uint8_t {
     Tiled,  // flash attention, f16 or f32 keys and values: empty tiles are skipped in large batches, empty cells else
-    Cells,  // flash attention, other types: empty cells are skipped
+    Cells,  // flash attention, other types: empty cells are skipped in every batch, and threads share heads, not cells
     Span,   // no flash attention, or a GPU: every cell of the span costs
 };
 
@@ -27,8 +27,11 @@ enum class Kernel : uint8_t {
 struct CostModel {
     Kernel kernel = Kernel::Tiled;
     uint32_t threads = 2;
-    double tile_us = 50.0;        // one token of a large batch, one active tile
+    double tile_us = 30.0;        // one token of a large batch, one active tile
+    double empty_tile_us = 3.0;   // one token of a large batch, one empty tile of the span: its mask is read
     double cell_us = 1.9;         // one token of a small batch, one used cell
+    double run_us = 0.3;          // one token of a small batch, one run of used cells: a hole ends what was foretold
+    double empty_cell_us = 0.1;   // one token of a small batch, one empty cell of the span: its mask is read
     double slice_cell_us = 3.8;   // one decoded token, one used cell of the busiest thread's slice
     double span_cell_us = 0.46;   // one token, one cell of the span
     double key_row_us = 1.1;      // moving one cell's keys; nothing if they are shifted anyway
