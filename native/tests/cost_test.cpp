@@ -52,7 +52,7 @@ TEST(tiles_are_the_backends_not_pages) {
 TEST(large_batches_pay_a_little_for_empty_tiles_of_the_span) {
     const CostModel cost = only(&CostModel::empty_tile_us);
     CHECK_EQ(attention_us(cost, pages_of({64, 0, 0, 1}), {10, 5, 5}), 20.0);
-    CHECK_EQ(attention_us(cost, pages_of({64, 0, 0, 0, 1}), {10, 5, 5}), 60.0);
+    CHECK_EQ(attention_us(cost, pages_of({64, 0, 0, 0, 1}), {10, 5, 5}), 30.0);
     CHECK_EQ(attention_us(cost, pages_of({64, 64, 64, 64}), {10, 5, 5}), 0.0);
 }
 
@@ -130,7 +130,10 @@ TEST(auto_moves_nothing_where_nothing_is_won) {
 TEST(auto_takes_class_packing_for_tiles_and_packs_for_spans) {
     // Two sparse pages behind four full ones behind a hole: one page is won by 8 moves, the span by 264.
     const Layout layout = pages_of({0, 0, 0, 0, 64, 64, 64, 64, 8, 8}, CellClass::Recent);
-    CostModel cost;
+    CostModel cost = only(&CostModel::tile_us);
+    cost.tile_us = 30;
+    cost.span_cell_us = 0.46;
+    cost.key_row_us = cost.value_row_us = 1.1;
     MigrationPlan plan = plan_auto(layout, 1, cost, outlook_of(layout, 0, {300, 0, 0}));
     CHECK(plan.planner == Planner::ClassPacking);
     CHECK_EQ(plan.moves.size(), size_t{8});
@@ -147,7 +150,7 @@ TEST(auto_counts_what_arrives) {
     const CostModel cost;
     CHECK(plan_auto(layout, 1, cost, outlook_of(layout, 0, {1, 0, 0})).accepted);
     CostModel dear = cost;
-    dear.value_row_us = 20;
+    dear.value_row_us = 10;
     CHECK(!plan_auto(layout, 1, dear, outlook_of(layout, 120, {2, 0, 0})).accepted);
     CHECK(plan_auto(layout, 1, dear, outlook_of(layout, 0, {2, 0, 0})).accepted);
 }
