@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnitide_cli.commands import options
-from omnitide_cli.commands.bench.rows import Json, show_all
+from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
 from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options
+
+if TYPE_CHECKING:
+    from omnitide_cli.display.plot import Figure
 
 
 def calibrate(
@@ -22,6 +25,7 @@ def calibrate(
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
     save: Annotated[bool, typer.Option("--save/--no-save", help="Keep the costs for later sessions.")] = True,
+    out: Out = None,
     json_lines: Json = False,
 ) -> None:
     """Measure what attention and moving cost here, for --layout auto, and how well that foretells other layouts."""
@@ -39,4 +43,16 @@ def calibrate(
         if save:
             save_costs(costs_file(), stage.model.cost_key(stage.options), found.costs)
     show_all([{"type": "costs", **asdict(found.costs)}], json_lines)
-    show_all([asdict(prediction) for prediction in found.predictions], json_lines)
+    rows = [asdict(prediction) for prediction in found.predictions]
+    show_all(rows, json_lines)
+    save_rows(out, "calibrate", rows, _figure(rows) if out else None)
+
+
+def _figure(rows: list[Row]) -> Figure:
+    from omnitide_cli.display.plot import Bars, Figure, Value
+
+    groups = [f"{row['layout']}, {row['tokens']}" for row in rows]
+    series = {name: [Value(row[f"{name}_ms"]) for row in rows] for name in ("predicted", "measured")}
+    return Figure(
+        "Updates over layouts, foretold and measured", [Bars("ms; layout, tokens of the update", groups, series)]
+    )

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnitide_cli.commands import options
-from omnitide_cli.commands.bench.rows import Json, show_all
+from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
 from omnitide_cli.commands.bench.subject import language_model, machine_options
 
 if TYPE_CHECKING:
     from omnitide_cli.bench.fidelity import FidelityRow
+    from omnitide_cli.display.plot import Figure
 
 
 def fidelity(
@@ -34,6 +35,7 @@ def fidelity(
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
+    out: Out = None,
     json_lines: Json = False,
 ) -> None:
     """Compare policies with full context on text: KL divergence, top-1 agreement, facts recalled, by positions."""
@@ -70,8 +72,21 @@ def fidelity(
         status.clear()
         if rows:
             show_all([asdict(row) if json_lines else _cells(row) for row in rows], json_lines)
+            kept = [asdict(row) for row in rows]
+            save_rows(out, "fidelity", kept, _figure(kept) if out else None)
     if interrupt.requested:
         raise typer.Exit(INTERRUPTED)
+
+
+def _figure(rows: list[Row]) -> Figure:
+    from omnitide_cli.display.plot import Bars, Figure, Value
+
+    def bars(title: str, name: str) -> Bars:
+        values = [Value(*(row[name + end] for end in ("", "_low", "_high"))) for row in rows]
+        return Bars(title, [f"{row['policy']}, {row['positions']}" for row in rows], {name: values})
+
+    charts = [bars("KL divergence from full context, nats", "kl"), bars("equal likeliest tokens", "top1")]
+    return Figure("Policies against full context, 95 % intervals", [*charts, bars("facts recalled", "needle")])
 
 
 def _cells(row: FidelityRow) -> dict[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnitide_cli.commands import options
-from omnitide_cli.commands.bench.rows import Json, show_all
+from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
 from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options
+
+if TYPE_CHECKING:
+    from omnitide_cli.display.plot import Figure
 
 
 def layout(
@@ -30,6 +33,7 @@ def layout(
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
+    out: Out = None,
     json_lines: Json = False,
 ) -> None:
     """Compare layouts under identical retention: attention, migration, and the share of eager's gain that is left."""
@@ -51,8 +55,29 @@ def layout(
     stream = Stream(0, max(unit_tokens - 29, 0) if image is None else image, audio)
     status = StatusLine(sys.stderr)
     with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
-        rows = compare_layouts(
+        found = compare_layouts(
             stage, stream, names, cycles, repeat, lambda done, of: status.show(f"run {done} of {of}")
         )
     status.clear()
-    show_all([asdict(row) for row in rows], json_lines)
+    rows = [asdict(row) for row in found]
+    show_all(rows, json_lines)
+    save_rows(out, "layout", rows, _figure(rows) if out else None)
+
+
+def _figure(rows: list[Row]) -> Figure:
+    from omnitide_cli.display.plot import Bars, Figure, Value
+
+    def values(name: str, factor: float = 1.0) -> list[Value | None]:
+        return [None if row[name] is None else Value(row[name] * factor) for row in rows]
+
+    groups = [row["layout"] for row in rows]
+    shares = {"prefill": values("share_prefill", 100), "decode": values("share_decode", 100)}
+    spent = {"attention, prefill": values("attention_prefill_ms"), "migration": values("migration_ms")}
+    return Figure(
+        "Layouts under identical retention",
+        [
+            Bars("share of what packing everything saves, own moving paid, %", groups, shares),
+            Bars("ms a unit", groups, spent),
+            Bars("cells, mean", groups, {"useful": values("useful_cells"), "page span": values("page_span")}),
+        ],
+    )

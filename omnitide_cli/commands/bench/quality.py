@@ -6,12 +6,17 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from omnitide_cli.commands import options
+from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows
+from omnitide_cli.commands.bench.subject import Watermarks, watermark_pairs
 from omnitide_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from omnitide_cli.display.plot import Figure
 
 
 def quality(
@@ -36,10 +41,7 @@ def quality(
         ),
     ] = None,
     simple: Annotated[bool, typer.Option("--simple", help="No printed signs, no groups of shapes.")] = False,
-    watermarks: Annotated[
-        list[str] | None,
-        typer.Option("--watermarks", help="Repeatable.", metavar="HIGH/LOW", show_default="the model's"),
-    ] = None,
+    watermarks: Watermarks = None,
     dataset: Annotated[
         Path | None,
         typer.Option(
@@ -65,7 +67,8 @@ def quality(
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
-    json_lines: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
+    out: Out = None,
+    json_lines: Json = False,
 ) -> None:
     """Ask about generated streams under each retention policy, and count the right answers.
 
@@ -100,7 +103,7 @@ def quality(
         "unit_tokens": manifest.unit_tokens(1.0),
     }
     chosen = engine_options(manifest, flags)
-    pairs = [_watermarks(text) for text in watermarks or ()] or [(chosen.high_watermark, chosen.low_watermark)]
+    pairs = watermark_pairs(watermarks, chosen)
     changes = [change for text in sweep or () for change in _changes(text)]
     if changes and (split == "test" or dataset is not None):
         raise UsageError(
@@ -126,6 +129,7 @@ def quality(
     rows = [asdict(row) for sheet in found for row in sheet.rows()]
     for line in map(json.dumps, rows) if json_lines or not rows else quality_lines(rows):
         print(line)
+    save_rows(out, "quality", rows, _figure(rows) if out and rows else None)
     if interrupt.requested:
         print("interrupted: policies may have answered different questions", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -147,9 +151,21 @@ def _changes(text: str) -> list[tuple[str, int | None]]:
     return [(name.replace("-", "_"), None if number is None else int(number)) for number in numbers]
 
 
-def _watermarks(text: str) -> tuple[int, int]:
-    """(high, low) of HIGH/LOW."""
-    high, _, low = text.partition("/")
-    if not (high.isdecimal() and low.isdecimal() and 0 < int(low) < int(high)):
-        raise UsageError(f"--watermarks {text}: not a high and a lower watermark", "for example --watermarks 2500/1800")
-    return int(high), int(low)
+def _figure(rows: list[Row]) -> Figure:
+    from omnitide_cli.display.plot import Bars, Figure, Value
+
+    places = {row["positions"] for row in rows}
+
+    def named(row: Row) -> str:
+        marks = "" if row["high_watermark"] is None else f"{row['high_watermark']}/{row['low_watermark']}"
+        place = row["positions"] if len(places) > 1 and row["policy"] != "full" else ""
+        return " ".join(part for part in (row["setting"] or row["policy"], marks, place) if part)
+
+    groups = list(dict.fromkeys(map(named, rows)))
+    found = {
+        (named(row), row["kind"]): Value(100 * row["accuracy"], 100 * row["low"], 100 * row["high"]) for row in rows
+    }
+    kinds = {
+        kind: [found.get((group, kind)) for group in groups] for kind in dict.fromkeys(row["kind"] for row in rows)
+    }
+    return Figure("TideBench", [Bars("right answers, %, with 95 % intervals", groups, kinds)])

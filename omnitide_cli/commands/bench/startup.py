@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from omnitide_cli.commands.bench.rows import Json, show
+from omnitide_cli.commands.bench.rows import Json, Out, save_rows, show
 
 
 def startup(
     repeat: Annotated[int, typer.Option("--repeat", help="Runs of each.", min=1, metavar="N")] = 15,
+    out: Out = None,
     json_lines: Json = False,
 ) -> None:
     """Time `omnitide --help` beside a bare Typer app with three commands."""
     from omnitide_cli.bench.startup import startup as run
 
-    show(run(repeat), json_lines)
+    row = run(repeat)
+    show(row, json_lines)
+    save_rows(out, "startup", [asdict(row)])

@@ -19,6 +19,22 @@ Shape = Annotated[
 ]
 Layers = Annotated[int | None, typer.Option("--layers", help="So many layers of the shape.", min=1, metavar="N")]
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each, interleaved.", min=1, metavar="N")]
+Watermarks = Annotated[
+    list[str] | None,
+    typer.Option("--watermarks", help="Repeatable.", metavar="HIGH/LOW", show_default="the model's"),
+]
+
+
+def watermark_pairs(given: list[str] | None, options: EngineOptions) -> list[tuple[int, int]]:
+    """(high, low) of each HIGH/LOW, else those of `options`. Raises UsageError."""
+    return [_watermarks(text) for text in given or ()] or [(options.high_watermark, options.low_watermark)]
+
+
+def _watermarks(text: str) -> tuple[int, int]:
+    high, _, low = text.partition("/")
+    if not (high.isdecimal() and low.isdecimal() and 0 < int(low) < int(high)):
+        raise UsageError(f"--watermarks {text}: not a high and a lower watermark", "for example --watermarks 2500/1800")
+    return int(high), int(low)
 
 
 def language_model(model: str | None, shape: str | None, layers: int | None) -> tuple[Path, int]:
