@@ -5,38 +5,73 @@ One clip is decoded once and fed again and again, so that the model's work, rete
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import median
 
+import numpy as np
+
+from omnitide_cli.bench import faults
+from omnitide_cli.errors import OmniTideError
 from omnitide_cli.media import FrameFit, MediaUnit, open_source
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Migration, Retention, UnitIngested
+from omnitide_cli.runtime.events import Event, Migration, Retention, UnitIngested
+from omnitide_cli.runtime.memory import resident_bytes
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout
+
+HOUR = 3600  # units
+LEAST_UNITS = 301
+"""What a comparison needs: FIRST, and something that comes after."""
 
 FIRST = range(200, 301)
 """Units that later ones are compared with: the cache has filled, buffers have grown."""
+
 LAST = 100
+SAMPLE = 100  # units from one look at the memory to the next
+MOST_ERRORS = 10  # one after the other: this session won't recover
 
 
 @dataclass(frozen=True, slots=True)
 class SoakRow:
-    """The row of a run. rss: resident bytes after unit 200 and after the last; unit_ms: medians of whole units."""
+    """The row of a run.
+
+    unit_ms: medians of whole units: the second hour's and the last hour's, in runs below three hours those of units 200
+    to 300 and of the last hundred. rss: resident bytes where the first of these begins, and at the end. None: the run
+    was too short. faults: how many were injected; errors: units that failed, and faults that ended otherwise than they
+    must; error: the first of them.
+    """
 
     units: int
-    rss_first: int
+    rss_first: int | None
     rss_last: int
-    unit_ms_first: float
-    unit_ms_last: float
+    unit_ms_first: float | None
+    unit_ms_last: float | None
     python_ms: float
     maintenance_share: float
     retentions: int
     peak_history_tokens: int
     largest_unit: int
+    faults: int
+    errors: int
+    error: str
     type: str = "soak"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Up to `unit`: the median unit since the last sample, and what is resident now."""
+
+    unit: int
+    unit_ms: float
+    rss: int
+
+
+@dataclass(frozen=True, slots=True)
+class Soak:
+    """What came out, and how it came about."""
+
+    row: SoakRow
+    samples: list[Sample]
 
 
 def soak(
@@ -46,43 +81,89 @@ def soak(
     clip: list[MediaUnit],
     units: int,
     progress: Callable[[int], None],
-) -> SoakRow:
-    """Feed `units` units of a clip, again and again; at least as many as FIRST reaches."""
+    *,
+    with_faults: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Soak:
+    """Feed `units` units of a clip, again and again; fewer when `stopped` says so or nothing goes in any more."""
     with Engine.open(files, prompt, options) as engine:
         engine.start("soak")
-        unit_ms: list[float] = []
-        python_ms: list[float] = []
-        busy_ms = upkeep_ms = 0.0
-        retentions = largest = rss_first = 0
+        log = _Log(units)
         for unit in repeated(clip, units):
+            if stopped() or log.errors_running >= MOST_ERRORS:
+                break
+            fault = faults.due(unit.index) if with_faults else None
+            log.faults += fault is not None
             began = time.perf_counter()
-            events = engine.ingest(unit)
-            elapsed = (time.perf_counter() - began) * 1000
-            ingested = next(event for event in events if isinstance(event, UnitIngested))
-            kept = [event for event in events if isinstance(event, Retention)]
-            moved = [event for event in events if isinstance(event, Migration)]
-            upkeep = sum(event.plan_ms for event in kept) + sum(event.ms for event in moved)
-            unit_ms.append(elapsed)
-            python_ms.append(elapsed - ingested.encode_ms - ingested.prefill_ms - upkeep)
-            busy_ms += elapsed
-            upkeep_ms += upkeep
-            retentions += len(kept)
-            largest = max(largest, ingested.tokens.total)
-            if unit.index == FIRST.start:
-                rss_first = resident_bytes()
-            progress(unit.index + 1)
+            try:
+                events = fault.inject(engine, unit) if fault else engine.ingest(unit)
+            except OmniTideError as error:
+                log.fail(error)
+                events = []
+            else:
+                log.errors_running = 0
+            log.add(events, (time.perf_counter() - began) * 1000)
+            progress(log.done)
+        return Soak(log.row(engine.summary().peak_history_tokens), log.samples)
+
+
+class _Log:
+    """What the units did. Its arrays are as long as the run and in memory from the start: it must not grow itself."""
+
+    def __init__(self, units: int) -> None:
+        self.unit_ms = np.full(units, np.nan)
+        self.python_ms = np.full(units, np.nan)
+        self.samples: list[Sample] = []
+        self.done = self.retentions = self.largest = self.faults = self.errors = self.errors_running = 0
+        self.error = ""
+        self.busy_ms = self.upkeep_ms = 0.0
+
+    def fail(self, error: OmniTideError) -> None:
+        self.errors += 1
+        self.errors_running += 1
+        self.error = self.error or f"unit {self.done}: {error.message}"
+
+    def add(self, events: list[Event], elapsed_ms: float) -> None:
+        ingested = [event for event in events if isinstance(event, UnitIngested)]
+        upkeep = sum(event.plan_ms for event in events if isinstance(event, Retention))
+        upkeep += sum(event.ms for event in events if isinstance(event, Migration))
+        native = sum(event.encode_ms + event.prefill_ms for event in ingested) + upkeep
+        self.unit_ms[self.done] = elapsed_ms
+        self.python_ms[self.done] = elapsed_ms - native if ingested else np.nan
+        self.busy_ms += elapsed_ms
+        self.upkeep_ms += upkeep
+        self.retentions += sum(isinstance(event, Retention) for event in events)
+        self.largest = max([self.largest, *(event.tokens.total for event in ingested)])
+        self.done += 1
+        if self.done % SAMPLE == 0:
+            recent = float(np.median(self.unit_ms[self.done - SAMPLE : self.done]))
+            self.samples.append(Sample(self.done, recent, resident_bytes()))
+
+    def row(self, peak_history: int) -> SoakRow:
+        first, last = windows(self.done)
+        long_enough = self.done >= LEAST_UNITS
         return SoakRow(
-            units=units,
-            rss_first=rss_first,
+            units=self.done,
+            rss_first=self.samples[first.start // SAMPLE - 1].rss if long_enough else None,
             rss_last=resident_bytes(),
-            unit_ms_first=median(unit_ms[FIRST.start : FIRST.stop]),
-            unit_ms_last=median(unit_ms[-LAST:]),
-            python_ms=median(python_ms),
-            maintenance_share=upkeep_ms / busy_ms,
-            retentions=retentions,
-            peak_history_tokens=engine.summary().peak_history_tokens,
-            largest_unit=largest,
+            unit_ms_first=float(np.median(self.unit_ms[first.start : first.stop])) if long_enough else None,
+            unit_ms_last=float(np.median(self.unit_ms[last.start : last.stop])) if long_enough else None,
+            python_ms=float(np.nanmedian(self.python_ms)) if np.isfinite(self.python_ms).any() else 0.0,
+            maintenance_share=self.upkeep_ms / self.busy_ms if self.busy_ms else 0.0,
+            retentions=self.retentions,
+            peak_history_tokens=peak_history,
+            largest_unit=self.largest,
+            faults=self.faults,
+            errors=self.errors,
+            error=self.error,
         )
+
+
+def windows(units: int) -> tuple[range, range]:
+    """Units that are compared with each other: two hours that don't overlap, where there are such."""
+    if units >= 3 * HOUR:
+        return range(HOUR, 2 * HOUR), range(units - HOUR, units)
+    return FIRST, range(units - LAST, units)
 
 
 def decoded(source: str, fit: FrameFit, *, audio: bool) -> list[MediaUnit]:
@@ -97,9 +178,3 @@ def repeated(clip: list[MediaUnit], units: int) -> Iterator[MediaUnit]:
     for index in range(units):
         round_, unit = index // len(clip) * length, clip[index % len(clip)]
         yield replace(unit, index=index, start=unit.start + round_, end=unit.end + round_)
-
-
-def resident_bytes() -> int:
-    """Memory of this process that is resident now."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")

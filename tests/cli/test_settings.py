@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from omnitide_cli.bench.soak import Soak
 from omnitide_cli.bench.startup import StartupRow
 from omnitide_cli.catalog.manifest import load_manifest
 from omnitide_cli.runtime.options import EngineOptions
@@ -92,9 +93,9 @@ def test_a_wrong_file_is_named_in_one_line(omnitide: Omnitide, clip: Path, text:
 def test_settings_reach_commands_of_a_group(omnitide: Omnitide, clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[EngineOptions] = []
 
-    def soak(*arguments: Any) -> Any:
+    def soak(*arguments: Any, **_: Any) -> Any:
         opened.append(arguments[2])
-        return StartupRow(1.0, 1.0, 1.0, 1)  # any row will do
+        return Soak(StartupRow(1.0, 1.0, 1.0, 1), [])  # type: ignore[arg-type]  # any row will do
 
     monkeypatch.setattr("omnitide_cli.bench.soak.soak", soak)
     Path("omnitide.toml").write_text("high-watermark = 2222\n")

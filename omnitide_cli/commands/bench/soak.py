@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnitide_cli.commands import options
-from omnitide_cli.commands.bench.rows import Json, show
+from omnitide_cli.commands.bench.rows import Json, Out, save_rows, show
 from omnitide_cli.errors import UsageError
 
-LEAST_UNITS = 300
+if TYPE_CHECKING:
+    from omnitide_cli.bench.soak import Sample
+    from omnitide_cli.display.plot import Figure
 
 
 def soak(
     source: Annotated[str, typer.Argument(help="A short clip; it is fed again and again.", metavar="SOURCE")],
-    units: Annotated[int, typer.Option("--units", help="How many units to feed.", min=1, metavar="N")] = 2000,
+    units: Annotated[int, typer.Option("--units", help="How many; a day has 86400.", min=1, metavar="N")] = 2000,
+    with_faults: Annotated[
+        bool, typer.Option("--faults", help="Every 50th unit is damaged, incomplete, or stopped half-way.")
+    ] = False,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
     layout: options.LayoutOption = None,
@@ -25,12 +32,19 @@ def soak(
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
+    out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep."""
-    from omnitide_cli.bench.soak import decoded
+    """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep.
+
+    From three hours on the last hour is compared with the second, else the last hundred units with units 200 to 300.
+    Ctrl-C prints what there is by then.
+    """
+    from omnitide_cli.bench.soak import LEAST_UNITS, decoded
     from omnitide_cli.bench.soak import soak as run
     from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.run import INTERRUPTED
     from omnitide_cli.commands.setup import engine_options, frame_fit
     from omnitide_cli.display.status import StatusLine
 
@@ -50,6 +64,41 @@ def soak(
     status = StatusLine(sys.stderr)
     files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
     clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
-    row = run(files, manifest.prompt, chosen, clip, units, lambda done: status.show(f"unit {done} of {units}"))
+    began = time.monotonic()
+    with Interrupt() as interrupt:
+        found = run(
+            files,
+            manifest.prompt,
+            chosen,
+            clip,
+            units,
+            lambda done: status.show(_progress(done, units, time.monotonic() - began)),
+            with_faults=with_faults,
+            stopped=lambda: interrupt.requested,
+        )
     status.clear()
-    show(row, json_lines)
+    show(found.row, json_lines)
+    save_rows(out, "soak", [asdict(found.row)], _figure(found.samples) if out and found.samples else None)
+    if interrupt.requested:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _progress(done: int, units: int, seconds: float) -> str:
+    from omnitide_cli.display.words import clock, size
+    from omnitide_cli.runtime.memory import resident_bytes
+
+    left = clock(seconds / done * (units - done))
+    return f"unit {done} of {units}, {seconds / done * 1000:.1f} ms a unit, {size(resident_bytes())}, {left} left"
+
+
+def _figure(samples: list[Sample]) -> Figure:
+    from omnitide_cli.display.plot import Figure, Lines
+
+    scale, unit = (3600, "hours of media") if samples[-1].unit >= 2 * 3600 else (60, "minutes of media")
+
+    def line(title: str, values: list[float]) -> Lines:
+        points = [(sample.unit / scale, value) for sample, value in zip(samples, values, strict=True)]
+        return Lines(title, unit, {title: points})
+
+    medians = line("ms a unit, medians of a hundred", [sample.unit_ms for sample in samples])
+    return Figure("Soak", [medians, line("resident memory, MB", [sample.rss / 1e6 for sample in samples])])
