@@ -8,24 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.bench.replay import Piece as Part
+from omnitide_cli.bench.replay import feed, replay
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.session import Session
 
 PROBE = [17, 3, 251, 88, 42, 7, 301, 5]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One span as it was added: tokens, or embeddings with a raster width."""
-
-    role: str
-    tokens: tuple[int, ...] = ()
-    rows: NDArray[np.float32] | None = None
-    width: int = 0
-
-    def __len__(self) -> int:
-        return len(self.tokens) if self.rows is None else len(self.rows)
 
 
 @dataclass
@@ -81,14 +70,7 @@ class Stream:
         self.random = np.random.default_rng(self.seed)
 
     def add(self, kind: str, parts: list[Part]) -> None:
-        session = self.running.session
-        session.begin(kind)
-        for part in parts:
-            if part.rows is None:
-                session.add_tokens(part.role, part.tokens)
-            else:
-                session.add_rows(part.role, part.rows, width=part.width)
-        self.units[session.commit().unit] = parts
+        self.units[feed(self.running.session, kind, parts)] = parts
 
     def text(self, role: str, n: int) -> Part:
         return Part(role, tuple(int(t) for t in self.random.integers(0, self.running.model.n_vocab, n)))
@@ -134,35 +116,4 @@ class Stream:
 
     def replay(self, fresh: Running) -> None:
         """Feed what the ledger still has into a fresh session, unit by unit, token by token at their new positions."""
-        for unit in self.running.session.units():
-            fresh.session.begin(unit.kind)
-            offset = 0
-            parts = iter(merged(self.units[unit.id]))
-            part = next(parts)
-            for span in unit.spans:
-                while (
-                    span.role != part.role
-                    or span.first + span.length > len(part)
-                    or (not span.continues and offset > span.first)
-                ):
-                    part, offset = next(parts), 0
-                kept = slice(span.first, span.first + span.length)
-                if part.rows is None:
-                    fresh.session.add_tokens(span.role, part.tokens[kept])
-                else:
-                    fresh.session.add_rows(
-                        span.role, part.rows[kept], width=span.width, first=span.first, continues=span.continues
-                    )
-                offset = kept.stop
-            fresh.session.commit()
-
-
-def merged(parts: list[Part]) -> list[Part]:
-    """Neighbouring text parts of one role are one span in the ledger."""
-    out: list[Part] = []
-    for part in parts:
-        if out and out[-1].role == part.role and out[-1].rows is None and part.rows is None:
-            out[-1] = Part(part.role, out[-1].tokens + part.tokens)
-        else:
-            out.append(part)
-    return out
+        replay(self.running.session.units(), self.units, fresh.session)

@@ -58,9 +58,9 @@ class Owner:
 class Stage(Owner):
     """A language model and one session on it at a time."""
 
-    def __init__(self, file: Path, options: EngineOptions) -> None:
-        """Loads the weights. Raises ModelError."""
-        super().__init__(Model(ModelFiles(file.stem, file, None), options))
+    def __init__(self, file: Path, options: EngineOptions, mmproj: Path | None = None) -> None:
+        """Loads the weights and, if given, the encoders. Raises ModelError."""
+        super().__init__(Model(ModelFiles(file.stem, file, mmproj), options))
         self.file = file
         self.options = options
 

@@ -113,6 +113,10 @@ class Model:
         if self._context:
             llama.llama_free(self._context)
             self._context = None
+        self._context = self.new_context(options, n_ctx)
+
+    def new_context(self, options: EngineOptions, n_ctx: int) -> Any:
+        """A context of `n_ctx` cells for the caller, who must free it before the model is closed."""
         params = llama.llama_context_default_params()
         params.n_ctx = n_ctx
         params.n_batch = min(n_ctx, 2048)
@@ -123,12 +127,13 @@ class Model:
         params.flash_attn_type = self._flash_attention(options)
         params.no_perf = True
         lib.ot_log_take_error()  # forget older ones
-        self._context = llama.llama_init_from_model(self._model, params)
-        if not self._context:
+        context = llama.llama_init_from_model(self._model, params)
+        if not context:
             raise ModelError(
                 f"no context of {n_ctx} cells can be made: {self._why()}",
                 "lower --ctx or the watermarks, or choose another --cache-type or --flash-attn",
             )
+        return context
 
     def _flash_attention(self, options: EngineOptions) -> int:
         """On a CPU the plain kernels are faster for updates of a unit's size and for single tokens, but a quantised

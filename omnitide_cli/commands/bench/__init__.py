@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from omnitide_cli.commands.bench import calibrate, fidelity, layout, quality, soak, startup
+from omnitide_cli.commands.bench import calibrate, drift, fidelity, layout, peers, quality, session, soak, startup
 
 app = typer.Typer(help="Measure speed and steadiness on this machine.", no_args_is_help=True)
 app.command()(quality.quality)
@@ -13,3 +13,6 @@ app.command()(startup.startup)
 app.command()(calibrate.calibrate)
 app.command()(layout.layout)
 app.command()(fidelity.fidelity)
+app.command()(peers.peers)
+app.command()(session.session)
+app.command()(drift.drift)
