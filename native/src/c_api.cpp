@@ -157,10 +157,17 @@ int ot_unit_pretend(ot_session * s, const uint32_t * cells, size_t n) {
     return guarded([&] { s->session.pretend(cells ? std::vector<Cell>(cells, cells + n) : std::vector<Cell>{}); });
 }
 
-int ot_unit_rehearse(ot_session * s, double * ms, float * logits, size_t cap) {
+int ot_session_pretend(ot_session * s, const void * data, size_t size) {
+    return guarded([&] {
+        ByteReader reader{static_cast<const uint8_t *>(data), size};
+        s->session.pretend_history(reader);
+    });
+}
+
+int ot_unit_rehearse(ot_session * s, double * ms, double * attention_ms, float * logits, size_t cap) {
     return guarded([&] {
         if (logits && cap < s->session.n_vocab()) throw Failure{OT_ERR_ARGUMENT, "the buffer is smaller than the vocabulary"};
-        const double took = s->session.rehearse(logits);
+        const double took = s->session.rehearse(logits, attention_ms);
         if (ms) *ms = took;
     });
 }

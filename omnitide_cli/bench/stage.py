@@ -43,26 +43,36 @@ class Owner:
         """A session with an empty history, in place of the last one."""
         self._end_session()
         self._model.open_context(options, n_cells)
-        session = kind(
-            self._model.context_address,
+        self._session = session = self._open(kind, options, self._model.context_address)
+        return session
+
+    def _open(self, kind: type[S], options: EngineOptions, context: int) -> S:
+        return kind(
+            context,
             self._model.mtmd_address,
             options,
             threads=self._model.threads,
             position_limit=self._model.n_ctx_train,
             costs=self._model.costs(options),
         )
-        self._session = session
-        return session
 
 
 class Stage(Owner):
-    """A language model and one session on it at a time."""
+    """A language model, one session on it at a time, and others that stay open beside it."""
 
     def __init__(self, file: Path, options: EngineOptions, mmproj: Path | None = None) -> None:
         """Loads the weights and, if given, the encoders. Raises ModelError."""
         super().__init__(Model(ModelFiles(file.stem, file, mmproj), options))
         self.file = file
         self.options = options
+        self._others: list[Session] = []
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for session in self._others:
+            session.close()
+        super().__exit__(kind, error, trace)
 
     @property
     def model(self) -> Model:
@@ -80,6 +90,19 @@ class Stage(Owner):
             session.fill_cache()
         return session
 
+    def another(self, n_cells: int, **changes: object) -> Session:
+        """A session on a cache of random rows that stays open as long as the stage. Raises ModelError."""
+        options = replace(self.options, **changes)  # type: ignore[arg-type]
+        session = self._open(Session, options, self._model.add_context(options, n_cells))
+        self._others.append(session)
+        session.fill_cache()
+        return session
+
+    def interrupt(self) -> None:
+        """Stop the update in hand and all later ones of the sessions that stay open. Any thread."""
+        for session in self._others:
+            session.interrupt()
+
     def add(self, session: Session, kind: str, parts: Sequence[Part]) -> None:
         """Take a unit of so many tokens of each kind into the history without computing it."""
         self._draft(session, kind, parts)
@@ -89,6 +112,16 @@ class Stage(Owner):
         """Milliseconds to prefill `tokens` more; the history stays as it was."""
         self._draft(session, "question", [Part("text", tokens)])
         return session.rehearse()
+
+    def attention_ms(self, session: Session, tokens: int) -> tuple[float, float]:
+        """Milliseconds of such a prefill while attention is watched, and of attention in it."""
+        self._draft(session, "question", [Part("text", tokens)])
+        return session.rehearse_watched()
+
+    def decode_ms(self, session: Session) -> float:
+        """Milliseconds of one token of an answer, logits included."""
+        self._draft(session, "question", [Part("text", 1)])
+        return session.rehearse(self._model.n_vocab)
 
     def _draft(self, session: Session, kind: str, parts: Sequence[Part]) -> None:
         session.begin(kind)

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.runtime.costs import Costs
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, Part, session_params
@@ -34,9 +35,10 @@ class History(HistoryView):
         min_pages: int | None = None,
         span_align: int | None = None,
         position_limit: int | None = None,
+        costs: Costs | None = None,
     ) -> None:
         """Raises UsageError for settings that can't be; None leaves the native default."""
-        params = session_params(options, page_size=page_size, subblock_size=subblock_size)
+        params = session_params(options, page_size=page_size, subblock_size=subblock_size, costs=costs)
         params.threads = options.threads or params.threads
         chosen = {
             "sinks": sinks,

@@ -80,6 +80,7 @@ class Model:
         self._file = files.model
         self._model: Any = None
         self._context: Any = None
+        self._others: list[Any] = []
         self._mtmd: Any = None
         self.threads = options.threads or usable_cores()
         self.caches_on_gpu = options.gpu_layers != 0 and bool(llama.llama_supports_gpu_offload())
@@ -114,6 +115,11 @@ class Model:
             llama.llama_free(self._context)
             self._context = None
         self._context = self.new_context(options, n_ctx)
+
+    def add_context(self, options: EngineOptions, n_ctx: int) -> int:
+        """Make one more context, which lives as long as the model. Address of the `struct llama_context`."""
+        self._others.append(self.new_context(options, n_ctx))
+        return _address(self._others[-1])
 
     def new_context(self, options: EngineOptions, n_ctx: int) -> Any:
         """A context of `n_ctx` cells for the caller, who must free it before the model is closed."""
@@ -164,12 +170,12 @@ class Model:
     @property
     def context_address(self) -> int:
         """Address of the `struct llama_context`."""
-        return ctypes.cast(self._context, ctypes.c_void_p).value or 0
+        return _address(self._context)
 
     @property
     def mtmd_address(self) -> int:
         """Address of the `struct mtmd_context`, 0 when the model knows text alone."""
-        return (ctypes.cast(self._mtmd, ctypes.c_void_p).value or 0) if self._mtmd else 0
+        return _address(self._mtmd) if self._mtmd else 0
 
     @property
     def n_ctx_train(self) -> int:
@@ -233,11 +239,17 @@ class Model:
         """Free everything; harmless when called twice."""
         if self._mtmd:
             mtmd.mtmd_free(self._mtmd)
-        if self._context:
-            llama.llama_free(self._context)
+        for context in (self._context, *self._others):
+            if context:
+                llama.llama_free(context)
         if self._model:
             llama.llama_model_free(self._model)
         self._mtmd = self._context = self._model = None
+        self._others = []
+
+
+def _address(pointer: Any) -> int:
+    return ctypes.cast(pointer, ctypes.c_void_p).value or 0
 
 
 class _Progress:

@@ -145,17 +145,34 @@ class Session(HistoryView):
         """Take the unit in hand into the history without running the model, into `cells` (one a token) if given."""
         check(lib.ot_unit_pretend(self._handle, ffi.NULL if cells is None else list(cells), len(cells or ())))
 
-    def rehearse(self) -> float:
-        """Milliseconds that the prefill of the unit in hand takes; it leaves no trace in the history."""
-        ms = ffi.new("double *")
-        check(lib.ot_unit_rehearse(self._handle, ms, ffi.NULL, 0))
-        return ms[0]
+    def pretend_history(self, state: NDArray[np.uint8]) -> None:
+        """Take what `History.save` gave in place of what there is, on whatever rows its cells hold."""
+        check(lib.ot_session_pretend(self._open, ffi.from_buffer("uint8_t[]", state), len(state)))
+
+    def rehearse(self, n_vocab: int = 0) -> float:
+        """Milliseconds that the prefill of the unit in hand takes; it leaves no trace in the history.
+
+        n_vocab: the size of the vocabulary, where logits are computed as for an answer.
+        """
+        logits = np.empty(n_vocab, dtype=np.float32) if n_vocab else None
+        return self._rehearse(ffi.NULL, logits)
+
+    def rehearse_watched(self) -> tuple[float, float]:
+        """Milliseconds of the prefill, and how many of them attention takes. Watching it costs some, too."""
+        attention = ffi.new("double *")
+        return self._rehearse(attention, None), attention[0]
 
     def foresee(self, n_vocab: int) -> Floats:
         """Logits [n_vocab] after the unit in hand, which leaves no trace in the history."""
         out = np.empty(n_vocab, dtype=np.float32)
-        check(lib.ot_unit_rehearse(self._handle, ffi.NULL, ffi.from_buffer("float[]", out), out.size))
+        self._rehearse(ffi.NULL, out)
         return out
+
+    def _rehearse(self, attention: Any, logits: Floats | None) -> float:
+        ms = ffi.new("double *")
+        out, size = (ffi.NULL, 0) if logits is None else (ffi.from_buffer("float[]", logits), logits.size)
+        check(lib.ot_unit_rehearse(self._open, ms, attention, out, size))
+        return ms[0]
 
     # --- answers
 

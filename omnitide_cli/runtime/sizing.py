@@ -31,27 +31,40 @@ def whole_pages(cells: int, page_size: int = PAGE_SIZE) -> int:
 
 def choose_ctx(options: EngineOptions, model: Model) -> int:
     """Cells of the cache, in whole pages unless --ctx says otherwise. Raises ModelError for what memory can't hold."""
-    available = None if model.caches_on_gpu else available_bytes()
-    each = bytes_per_cell(options, model)
     if options.ctx is not None:
         cells = options.ctx
     elif options.policy == "full":
         cells = min(model.n_ctx_train or FULL_CTX, FULL_CTX)
+        available = _available_bytes(model)
         if available is not None:
-            cells = min(cells, available // 2 // each)
+            cells = min(cells, available // 2 // bytes_per_cell(options, model))
         return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE, options.least_ctx)
     else:
         largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
         cells = max(whole_pages(largest), options.least_ctx)
-    if available is not None and cells * each > available:
-        # llama.cpp would be given the memory, and the process killed while it fills it.
-        what = "--ctx" if options.policy == "full" else "--ctx or the watermarks"
-        raise ModelError(
-            f"a cache of {cells} cells takes {cells * each / 1e9:.1f} GB with what attention needs,"
-            f" {available / 1e9:.1f} GB of memory are free",
-            f"lower {what} (about {available // each // PAGE_SIZE * PAGE_SIZE} cells fit), or choose --cache-type q8_0",
-        )
+    if what := shortage(cells, options, model):
+        lower = "--ctx" if options.policy == "full" else "--ctx or the watermarks"
+        fit = (_available_bytes(model) or 0) // bytes_per_cell(options, model) // PAGE_SIZE * PAGE_SIZE
+        raise ModelError(what, f"lower {lower} (about {fit} cells fit), or choose --cache-type q8_0")
     return cells
+
+
+def shortage(cells: int, options: EngineOptions, model: Model) -> str | None:
+    """What a cache of so many cells would lack of memory; None when it fits, or when the system doesn't say.
+
+    llama.cpp would be given the memory, and the process killed while it fills it.
+    """
+    available, needed = _available_bytes(model), cells * bytes_per_cell(options, model)
+    if available is None or needed <= available:
+        return None
+    return (
+        f"a cache of {cells} cells takes {needed / 1e9:.1f} GB with what attention needs,"
+        f" {available / 1e9:.1f} GB of memory are free"
+    )
+
+
+def _available_bytes(model: Model) -> int | None:
+    return None if model.caches_on_gpu else available_bytes()
 
 
 def bytes_per_cell(options: EngineOptions, model: Model) -> int:

@@ -1,7 +1,9 @@
 // What benchmarks need of a session: histories that were never prefilled, and updates that leave no trace.
 #include "session/session.h"
 
+#include "llama/attention.h"
 #include "omnitide.h"
+#include "session/history_state.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,15 +35,36 @@ void Session::pretend(std::vector<Cell> cells) {
     history_.append(unit.kind, std::move(unit.spans), std::move(cells), unit.start_s, unit.end_s);
 }
 
-double Session::rehearse(float * logits) {
+void Session::pretend_history(ByteReader & in) {
+    require_usable();
+    require_rest();
+    History history = read_history(in, mrope(), n_cells(), history_.settings());
+    if (in.left() != 0) throw StateError{"it is longer than it should be"};
+    for (const Unit & unit : history_.ledger().units()) cache_->remove(unit.cells);
+    for (const Unit & unit : history.ledger().units()) {
+        const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
+        for (size_t i = 0; i < positions.size(); ++i) cache_->occupy(unit.cells[i], positions[i].t, positions[i].y, positions[i].x);
+    }
+    history_ = std::move(history);
+    forced_.clear();
+    logits_ready_ = false;
+}
+
+double Session::rehearse(float * logits, double * attention_ms) {
     Draft unit = finished_draft();
     make_room(unit.size());
     history_.lay_out(unit.spans);
     const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
     const std::vector<Cell> cells = History(history_).place(unit.size());
+    AttentionProbe probe(context_);
+    if (attention_ms) probe.start();
     const Stopwatch watch;
-    decode(unit, positions, cells, logits != nullptr);
+    {
+        const Abortable scope{abortable_};
+        decode(unit, positions, cells, logits != nullptr);
+    }
     const double ms = watch.ms();
+    if (attention_ms) *attention_ms = probe.ms();
     if (logits) std::copy_n(this->logits(), n_vocab(), logits);
     logits_ready_ = false;  // no answer follows what was taken back
     take_back(cells, positions.front().t);

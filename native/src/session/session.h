@@ -92,7 +92,8 @@ public:
     // --- for benchmarks: see the C API
     void fill_cache(uint32_t seed);
     void pretend(std::vector<Cell> cells);
-    double rehearse(float * logits);
+    void pretend_history(ByteReader & in);
+    double rehearse(float * logits, double * attention_ms);
 
     // --- answers
     void generate_begin(double at_s);

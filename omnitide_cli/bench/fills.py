@@ -1,0 +1,63 @@
+"""Histories to measure an update over: as a policy leaves them along one maintenance cycle, or packed from cell 0.
+
+They are simulated by the session's own planners and handed to a session as bytes, so that long ones take no prefill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnitide_cli.bench.stage import Stage
+from omnitide_cli.runtime.history import History, Part
+from omnitide_cli.runtime.simulation import Stream
+
+POINTS = 4
+"""Fills of a cycle that are measured, evenly spread from the lowest to the highest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A history at one moment. state: as `History.save` gives it."""
+
+    tokens: int
+    physical_span: int
+    state: NDArray[np.uint8]
+
+
+def cycle(
+    stage: Stage, policy: str, layout: str, stream: Stream, length: int, n_cells: int, *, mrope: bool
+) -> list[Fill]:
+    """What each arriving unit finds between two retentions, after a stream of at least `length` tokens.
+
+    A policy that bounds the history comes back to the same fills again and again, however long the stream has been.
+    """
+    options = replace(stage.options, policy=policy, layout=layout, threads=stage.model.threads)
+    whole: list[Fill] = []  # of the last cycle that a retention has ended
+    current: list[Fill] = []
+    arrived = retentions = 0
+    with History(options, n_cells, mrope=mrope, costs=stage.model.costs(options)) as history:
+        history.append("system", [Part("system", stream.system_tokens)])
+        while arrived < length or retentions < 2:
+            history.append("media", stream.parts())
+            arrived += stream.unit_tokens
+            if history.maintain().retained:
+                whole, current = current, []
+                retentions += 1
+            current.append(_fill(history))
+    chosen = np.linspace(0, len(whole) - 1, min(POINTS, len(whole))).round().astype(int)
+    return [whole[i] for i in chosen]
+
+
+def packed(stage: Stage, tokens: int, n_cells: int, *, mrope: bool) -> Fill:
+    """One unit of text in the lowest cells."""
+    with History(replace(stage.options, policy="full", layout="native"), n_cells, mrope=mrope) as history:
+        history.append("question", [Part("text", tokens)])
+        return _fill(history)
+
+
+def _fill(history: History) -> Fill:
+    now = history.snapshot()
+    return Fill(now.history_tokens, now.layout.physical_span, history.save())

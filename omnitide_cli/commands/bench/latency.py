@@ -1,0 +1,116 @@
+"""`omnitide bench latency`: what an update costs under each policy, at histories of any length."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnitide_cli.commands import options
+from omnitide_cli.commands.bench.rows import Json, show_all
+from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options
+
+if TYPE_CHECKING:
+    from omnitide_cli.bench.latency import LatencyRow
+
+BOUNDARY = 4  # tokens of a unit besides picture and sound
+
+
+def latency(
+    model: options.Model = None,
+    shape: Shape = None,
+    layers: Layers = None,
+    histories: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--history", help="Tokens of the stream so far; repeatable.", min=1, metavar="N", show_default="32768"
+        ),
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="Repeatable.", metavar="POLICY", show_default="all"),
+    ] = None,
+    layouts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layout", help="Of omnipick; repeatable.", metavar="LAYOUT", show_default="native, auto and eager"
+        ),
+    ] = None,
+    image: Annotated[
+        int | None,
+        typer.Option("--image", help="Image tokens a unit.", min=0, metavar="N", show_default="the model's"),
+    ] = None,
+    audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit.", min=0, metavar="N")] = 25,
+    repeat: Repeat = 5,
+    high_watermark: options.HighWatermark = None,
+    low_watermark: options.LowWatermark = None,
+    threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    json_lines: Json = False,
+) -> None:
+    """Time a unit's update, attention in it, and a token of an answer under each policy, over histories of any length.
+
+    Histories are set up without prefilling them. `limit` is the same update over omnipick's tokens packed from cell 0.
+    Ctrl-C prints what was measured by then.
+    """
+    from dataclasses import replace
+
+    from omnitide_cli.bench.latency import Latency
+    from omnitide_cli.bench.stage import Stage
+    from omnitide_cli.commands.interrupt import Interrupt
+    from omnitide_cli.commands.run import INTERRUPTED
+    from omnitide_cli.display.status import StatusLine
+    from omnitide_cli.runtime.options import check_watermarks
+    from omnitide_cli.runtime.simulation import Stream
+
+    names = list(dict.fromkeys(policies or options.POLICIES))
+    options.check_names("policy", names, options.POLICIES)
+    chosen_layouts = list(dict.fromkeys(layouts or ["native", "auto", "eager"]))
+    options.check_names("layout", chosen_layouts, options.LAYOUTS)
+    marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
+    chosen = machine_options(threads, cache_type, flash_attn)
+    chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
+    check_watermarks(chosen)
+    file, unit_tokens = language_model(model, shape, layers)
+    stream = Stream(0, max(unit_tokens - audio - BOUNDARY, 0) if image is None else image, audio, boundary=BOUNDARY)
+    status = StatusLine(sys.stderr)
+
+    def notice(text: str) -> None:
+        status.clear()
+        print(text, file=sys.stderr)
+
+    bench = Latency(shape or file.stem, sorted(set(histories or [32768])), names, chosen_layouts, stream, repeat)
+    with Interrupt() as interrupt, Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
+        interrupt.on_request(stage.interrupt)
+        try:
+            rows = bench.run(stage, lambda what: status.show(what, now=True), notice, lambda: interrupt.requested)
+        finally:
+            interrupt.on_request(None)
+            status.clear()
+    if rows:
+        show_all([asdict(row) if json_lines else _cells(row) for row in rows], json_lines)
+    if interrupt.requested:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _cells(row: LatencyRow) -> dict[str, Any]:
+    """A row that fits 80 columns, times in milliseconds."""
+
+    def times(value: float | None) -> str:
+        return "–" if value is None else f"{value:.2f}x"
+
+    return {
+        "policy": row.policy + ("" if row.policy in ("full", "limit") else f"/{row.layout}"),
+        "history": row.history,
+        "kept": round(row.history_tokens),
+        "span": round(row.physical_span),
+        "update": row.update_ms,
+        "attn": row.attention_ms,
+        "share": f"{row.attention_share:.0%}",
+        "decode": row.decode_ms_per_token,
+        "update ×": times(row.speedup_update),
+        "attn ×": times(row.speedup_attention),
+    }

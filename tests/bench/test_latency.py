@@ -1,0 +1,212 @@
+"""`bench latency` on a shape that takes seconds: which rows there are, over which histories, in which order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnitide_cli.app import app
+from omnitide_cli.bench import latency as bench
+from omnitide_cli.bench.fills import POINTS, cycle
+from omnitide_cli.bench.latency import Latency, LatencyRow
+from omnitide_cli.bench.layout import n_cells
+from omnitide_cli.bench.shapes import find_shape, shape_file
+from omnitide_cli.bench.stage import Stage
+from omnitide_cli.commands.run import run as command
+from omnitide_cli.errors import UsageError
+from omnitide_cli.runtime.history import Part
+from omnitide_cli.runtime.native import Interrupted
+from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.simulation import Stream
+
+STREAM = Stream(0, 16, 25)
+OPTIONS = EngineOptions(high_watermark=500, low_watermark=350, unit_tokens=STREAM.unit_tokens, threads=2)
+BOUNDED = ["fifo", "token", "streaming-llm", "omnipick"]
+HISTORIES = [1024, 3072]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shape_file("tiny", None, tmp_path_factory.mktemp("shapes"), lambda _: None)
+
+
+@pytest.fixture
+def stage(tiny: Path) -> Iterator[Stage]:
+    with Stage(tiny, OPTIONS) as opened:
+        yield opened
+
+
+def run(stage: Stage, **changes: Any) -> tuple[list[LatencyRow], list[str], list[str]]:
+    """Rows, what was told of progress, and notices."""
+    asked = Latency("tiny", HISTORIES, ["full", *BOUNDED], ["native", "auto", "eager"], STREAM, 2)
+    shown: list[str] = []
+    said: list[str] = []
+    stopped = changes.pop("stopped", lambda: False)
+    rows = replace(asked, **changes).run(stage, shown.append, said.append, stopped)
+    return rows, shown, said
+
+
+def test_every_history_has_a_row_of_every_policy_and_the_limit(stage: Stage) -> None:
+    rows, _, said = run(stage)
+    cases = [("fifo", "native"), ("token", "native"), ("streaming-llm", "native")]
+    cases += [("omnipick", layout) for layout in ("native", "auto", "eager")] + [("limit", "packed")]
+    for history in HISTORIES:
+        found = [(row.policy, row.layout) for row in rows if row.history == history]
+        assert found == [("full", "native"), *cases]
+    assert not said
+    for row in rows:
+        assert row.shape == "tiny"
+        assert row.attention_ms > 0
+        assert 0 < row.attention_share < 1
+        assert 0 < row.decode_ms_per_token < row.update_ms
+        assert row.physical_span >= row.history_tokens
+        if row.policy == "full":
+            assert (row.history_tokens, row.physical_span) == (row.history, row.history)
+            assert (row.speedup_update, row.speedup_attention) == (1, 1)
+        else:
+            assert OPTIONS.low_watermark - STREAM.unit_tokens < row.history_tokens <= OPTIONS.high_watermark
+            assert row.speedup_update
+            assert row.speedup_attention
+    by_case = {(row.policy, row.layout): row for row in rows if row.history == HISTORIES[0]}
+    omnipick = [by_case["omnipick", layout] for layout in ("native", "auto", "eager")]
+    assert len({row.history_tokens for row in (*omnipick, by_case["limit", "packed"])}) == 1
+    assert by_case["limit", "packed"].physical_span <= omnipick[2].physical_span <= omnipick[0].physical_span
+
+
+def test_cases_are_measured_in_turn(stage: Stage) -> None:
+    _, shown, _ = run(stage, policies=["full", "omnipick"], layouts=["auto"], histories=[1024], repeat=3)
+    names = ["full native at 1024", "omnipick auto", "limit packed"]
+    assert shown[:3] == [f"warming up: {name}" for name in names]
+    rounds = [text for i, text in enumerate(shown[3:]) if i == 0 or text != shown[2 + i]]
+    assert rounds == [f"round {number} of 3: {name}" for number in (1, 2, 3) for name in names]
+
+
+def test_a_bounded_policy_is_measured_along_one_cycle(stage: Stage) -> None:
+    cells = n_cells(OPTIONS, STREAM)
+    fills = cycle(stage, "token", "native", STREAM, 2000, cells, mrope=True)
+    tokens = [fill.tokens for fill in fills]
+    assert len(tokens) == POINTS
+    assert tokens == sorted(set(tokens))
+    assert tokens[0] == OPTIONS.low_watermark  # right after a retention
+    assert tokens[-1] <= OPTIONS.high_watermark < tokens[-1] + STREAM.unit_tokens  # the next unit brings the next one
+    steps = [later - earlier for earlier, later in pairwise(tokens)]
+    assert max(steps) - min(steps) <= STREAM.unit_tokens
+
+
+def test_a_session_takes_a_simulated_history_cell_by_cell(stage: Stage) -> None:
+    cells = n_cells(OPTIONS, STREAM)
+    session = stage.another(cells, layout="auto")
+    for layout in ("native", "class-packing"):
+        for fill in cycle(stage, "omnipick", layout, STREAM, 2000, cells, mrope=True):
+            session.pretend_history(fill.state)
+            session.check()
+            now = session.snapshot()
+            assert (now.history_tokens, now.layout.physical_span) == (fill.tokens, fill.physical_span)
+            assert session.save()[: len(fill.state)].tolist() == fill.state.tolist()  # then its rows
+            assert stage.update_ms(session, STREAM.unit_tokens) > 0
+            session.check()
+
+
+def test_attention_is_a_part_of_the_update_and_grows_with_the_history(tiny: Path) -> None:
+    for flash_attn in ("off", "on"):
+        with Stage(tiny, replace(OPTIONS, flash_attn=flash_attn)) as stage:
+            session = stage.another(8192, policy="full", layout="native")
+            attention = []
+            for _ in range(2):
+                watched, spent = stage.attention_ms(session, STREAM.unit_tokens)
+                assert 0 < spent < watched
+                attention.append(spent)
+                stage.add(session, "question", [Part("text", 8000)])
+            assert attention[1] > 3 * attention[0]
+            session.begin("question")
+            session.add_tokens("text", [1])
+            assert session.rehearse() > 0  # nobody watches any more
+            session.check()
+
+
+def test_a_full_history_that_does_not_fit_is_left_out_and_named(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnitide_cli.runtime.sizing.available_bytes", lambda: 4000 * 20_000)
+    rows, _, said = run(stage, policies=["full", "fifo"], histories=[1024, 1 << 20], repeat=1)
+    assert [(row.policy, row.history) for row in rows] == [("full", 1024), ("fifo", 1024), ("fifo", 1 << 20)]
+    assert (rows[-1].speedup_update, rows[-1].speedup_attention) == (None, None)
+    assert len(said) == 1
+    assert said[0].startswith("full at 1048576 tokens is left out: a cache of")
+
+
+def test_what_was_measured_before_an_interruption_is_kept(stage: Stage) -> None:
+    calls = iter(range(1000))
+    rows, shown, _ = run(stage, histories=[1024], stopped=lambda: next(calls) >= 8 + 12)
+    assert [row.policy for row in rows] == ["full", "fifo", "token"]
+    assert "round 2 of 2: full native at 1024" not in shown
+    assert run(stage, histories=[1024], stopped=lambda: True)[0] == []
+
+
+def test_an_update_in_hand_is_broken_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Stage.decode_ms
+
+    def interrupted(of: Stage, session: Any) -> float:
+        of.interrupt()
+        return sound(of, session)
+
+    monkeypatch.setattr(bench.Stage, "decode_ms", interrupted)
+    assert run(stage, histories=[1024])[0] == []
+    session = stage.another(1024)
+    stage.interrupt()
+    with pytest.raises(Interrupted):
+        stage.update_ms(session, STREAM.unit_tokens)
+    session.check()
+
+
+def test_histories_that_nothing_is_forgotten_of_are_refused(stage: Stage) -> None:
+    with pytest.raises(UsageError, match="--history 500: nothing is forgotten"):
+        run(stage, histories=[500])
+
+
+# --- the command
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OMNITIDE_HOME", str(tmp_path / "home"))
+
+
+def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    few = ["--shape", "tiny", "--layers", "1", "--history", "4096", "--repeat", "1", "--layout", "auto"]
+    few += ["--policy", "full", "--policy", "omnipick"]
+    assert command(app, ["bench", "latency", *few, "--json"]) == 0
+    rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    cases = [("full", "native"), ("omnipick", "auto"), ("limit", "packed")]
+    assert [(row["policy"], row["layout"]) for row in rows] == cases
+    names = {field.name for field in fields(LatencyRow)}
+    assert all(set(row) == names and row["type"] == "latency" for row in rows)
+    assert command(app, ["bench", "latency", *few]) == 0
+    table = capfd.readouterr().out.splitlines()
+    assert table[0].split()[:4] == ["policy", "history", "kept", "span"]
+    assert [line.split()[0] for line in table[1:4]] == ["full", "omnipick/auto", "limit"]
+    assert max(map(len, table)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--policy", "lru"], "--policy lru: there is no such policy"),
+        (["--layout", "random"], "--layout random: there is no such layout"),
+        (["--shape", "qwen9"], "--shape qwen9: there is no such shape"),
+        (["--shape", "tiny", "--history", "1000"], "--history 1000: nothing is forgotten"),
+        (["--shape", "tiny", "--image", "0", "--audio", "0"], "the units are empty"),
+        (["--shape", "tiny", "--low-watermark", "40"], "below the system prompt and one unit"),
+    ],
+)
+def test_wrong_usage_is_told(arguments: list[str], part: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert command(app, ["bench", "latency", *arguments]) == 2
+    assert part in capfd.readouterr().err
+
+
+def test_the_shape_is_what_the_command_measures() -> None:
+    assert find_shape("tiny").unit == (STREAM.image, STREAM.audio, STREAM.boundary)
