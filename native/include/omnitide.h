@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define OT_ABI_VERSION 1
+#define OT_ABI_VERSION 2
 
 enum ot_status {
     OT_OK = 0,
@@ -39,7 +39,7 @@ enum ot_status {
 
 enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
 enum ot_unit_kind { OT_UNIT_SYSTEM, OT_UNIT_MEDIA, OT_UNIT_QUESTION, OT_UNIT_RESPONSE };
-enum ot_policy { OT_POLICY_FULL, OT_POLICY_OMNIPICK, OT_POLICY_FIFO, OT_POLICY_TOKEN, OT_POLICY_STREAMING_LLM };
+enum ot_policy { OT_POLICY_FULL, OT_POLICY_OMNIPICK, OT_POLICY_FIFO, OT_POLICY_TOKEN, OT_POLICY_STREAMING_LLM, OT_POLICY_H2O };
 enum ot_planner { OT_PLANNER_NATIVE, OT_PLANNER_EAGER, OT_PLANNER_CLASS_PACKING, OT_PLANNER_ORDERED_SUFFIX, OT_PLANNER_AUTO };
 enum ot_positions { OT_POSITIONS_COMPACT, OT_POSITIONS_SPARSE };
 enum ot_cell_class { OT_CELL_FREE, OT_CELL_MUST, OT_CELL_SELECTED, OT_CELL_RECENT };
@@ -231,6 +231,8 @@ size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap);
 size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap);
 size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap);
 size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap);
+// Attention that each token has received from all heads of all layers, in history order; counted for OT_POLICY_H2O alone.
+size_t ot_session_scores(const ot_session * s, double * out, size_t cap);
 
 // Compares the ledger with llama.cpp's cells; OT_OK when they agree.
 int ot_session_check(const ot_session * s);
@@ -289,6 +291,9 @@ int ot_history_append(ot_history * h, int kind, const ot_part * parts, size_t n,
 // Adds n tokens of `role` (no image) to the newest unit, one by one as an answer grows.
 int ot_history_grow(ot_history * h, int role, uint32_t n);
 
+// Attention that each token receives besides what it has received so far: n = its tokens, in history order.
+int ot_history_attend(ot_history * h, const double * scores, size_t n);
+
 // As ot_session_maintain; bytes and migrate_ms stay 0.
 int ot_history_maintain(ot_history * h, uint32_t limit, ot_maintenance * out);
 // What the last maintenance did, in full. Each fills at most `cap` entries and returns how many there are.
@@ -307,6 +312,7 @@ size_t ot_history_cells(const ot_history * h, uint8_t * classes, size_t cap);
 size_t ot_history_units(const ot_history * h, ot_unit_info * out, size_t cap);
 size_t ot_history_spans(const ot_history * h, ot_span_info * out, size_t cap);
 size_t ot_history_tokens(const ot_history * h, ot_token_info * out, size_t cap);
+size_t ot_history_scores(const ot_history * h, double * out, size_t cap);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,7 @@ HistorySettings history_settings(const ot_session_params & p) {
     }
     if (p.span_align == 0) throw Failure{OT_ERR_ARGUMENT, "the span's alignment must be at least one cell"};
     HistorySettings s;
-    s.pick.policy = checked(p.policy, Policy::StreamingLlm, "policy");
+    s.pick.policy = checked(p.policy, Policy::H2o, "policy");
     s.pick.high_watermark = p.high_watermark;
     s.pick.low_watermark = p.low_watermark;
     s.pick.recent_units = p.recent_units;
@@ -105,6 +105,14 @@ size_t cells(const History & history, uint8_t * classes, size_t cap) {
     const Layout & layout = history.layout();
     return fill(classes, cap, [&](auto add) {
         for (Cell cell = 0; cell < layout.size(); ++cell) add(static_cast<uint8_t>(layout.at(cell)));
+    });
+}
+
+size_t scores(const History & history, double * out, size_t cap) {
+    return fill(out, cap, [&](auto add) {
+        for (const Unit & unit : history.ledger().units()) {
+            for (size_t i = 0; i < unit.cells.size(); ++i) add(unit.scores.empty() ? 0.0 : unit.scores[i]);
+        }
     });
 }
 

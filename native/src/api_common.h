@@ -71,6 +71,7 @@ ot_maintenance to_c(const Upkeep & upkeep);
 // Looking inside; what only a model knows is left 0.
 ot_snapshot snapshot(const History & history);
 size_t cells(const History & history, uint8_t * classes, size_t cap);
+size_t scores(const History & history, double * out, size_t cap);
 size_t units(const History & history, ot_unit_info * out, size_t cap);
 size_t spans(const History & history, ot_span_info * out, size_t cap);
 size_t tokens(const History & history, ot_token_info * out, size_t cap);

@@ -246,6 +246,7 @@ int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {
 }
 
 size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap) { return cells(s->session.history(), classes, cap); }
+size_t ot_session_scores(const ot_session * s, double * out, size_t cap) { return scores(s->session.history(), out, cap); }
 size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap) { return units(s->session.history(), out, cap); }
 size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap) { return spans(s->session.history(), out, cap); }
 size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap) { return tokens(s->session.history(), out, cap); }

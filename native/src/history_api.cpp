@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,19 @@ int ot_history_grow(ot_history * h, int role, uint32_t n) {
     });
 }
 
+int ot_history_attend(ot_history * h, const double * scores, size_t n) {
+    return guarded([&] {
+        const Ledger & ledger = h->history.ledger();
+        const bool sound = std::all_of(scores, scores + n, [](double score) { return std::isfinite(score) && score >= 0; });
+        if (n != ledger.tokens() || !sound) throw Failure{OT_ERR_ARGUMENT, "attention is a number, not below 0, for each token"};
+        std::vector<double> by_cell(h->history.layout().size(), 0.0);
+        for (const Unit & unit : ledger.units()) {
+            for (const Cell cell : unit.cells) by_cell[cell] = *scores++;
+        }
+        h->history.attend(by_cell);
+    });
+}
+
 int ot_history_maintain(ot_history * h, uint32_t limit, ot_maintenance * out) {
     return guarded([&] {
         const auto start = std::chrono::steady_clock::now();
@@ -128,6 +142,7 @@ int ot_history_snapshot(const ot_history * h, ot_snapshot * out) {
 }
 
 size_t ot_history_cells(const ot_history * h, uint8_t * classes, size_t cap) { return cells(h->history, classes, cap); }
+size_t ot_history_scores(const ot_history * h, double * out, size_t cap) { return scores(h->history, out, cap); }
 size_t ot_history_units(const ot_history * h, ot_unit_info * out, size_t cap) { return units(h->history, out, cap); }
 size_t ot_history_spans(const ot_history * h, ot_span_info * out, size_t cap) { return spans(h->history, out, cap); }
 size_t ot_history_tokens(const ot_history * h, ot_token_info * out, size_t cap) { return tokens(h->history, out, cap); }

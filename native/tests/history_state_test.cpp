@@ -44,6 +44,11 @@ void feed(History & history, Random & random, uint32_t units) {
             const uint32_t tokens = random.below(12);
             for (uint32_t t = 0; t < tokens && history.free_cells() > 0; ++t) history.extend_last(history.place(1).front());
         }
+        if (history.settings().pick.policy == Policy::H2o) {
+            std::vector<double> attention(kCells);
+            for (double & of : attention) of = random.below(1000);
+            history.attend(attention);
+        }
         if (random.chance(60)) history.maintain(0);
     }
 }
@@ -97,7 +102,7 @@ std::string violation_after(const std::function<void(std::vector<Unit> &)> & cha
 
 TEST(a_restored_history_goes_on_as_the_saved_one) {
     for (const Planner planner : {Planner::Native, Planner::Eager, Planner::ClassPacking, Planner::OrderedSuffix, Planner::Auto}) {
-        for (const Policy policy : {Policy::OmniPick, Policy::Fifo, Policy::Token, Policy::StreamingLlm}) {
+        for (const Policy policy : {Policy::OmniPick, Policy::Fifo, Policy::Token, Policy::StreamingLlm, Policy::H2o}) {
             for (const bool mrope : {false, true}) {
                 HistorySettings s = settings(planner, policy);
                 s.compact_positions = policy != Policy::Token;
@@ -154,6 +159,10 @@ TEST(what_breaks_an_invariant_is_named) {
     CHECK_EQ(violation_after([](auto & u) { u[1].spans[1].length += 1; }), "the number of a unit's tokens");
     CHECK_EQ(violation_after([](auto & u) { u[1].cells[0] = u[0].cells[0]; }), "a cell");
     CHECK_EQ(violation_after([](auto & u) { u[1].cells[0] = 16; }), "a cell");
+    CHECK_EQ(violation_after([](auto & u) { u[1].scores = std::vector<double>(10, 0.5); }), "");
+    CHECK_EQ(violation_after([](auto & u) { u[1].scores = {1.0}; }), "the number of a unit's scores");
+    CHECK_EQ(violation_after([](auto & u) { u[0].scores = {0, -0.5, 0}; }), "a score");
+    CHECK_EQ(violation_after([](auto & u) { u[0].scores = {0, 0, 1e308 * 10}; }), "a score");
 }
 
 TEST(pieces_of_an_image_lie_in_order_and_at_one_base) {
@@ -178,7 +187,8 @@ TEST(mutated_histories_are_refused_or_go_on) {
     uint32_t refused = 0;
     for (uint32_t attempt = 0; attempt < 4000; ++attempt) {
         const bool mrope = attempt % 2 == 0;
-        static const std::vector<uint8_t> originals[] = {saved(pressed(false, settings(), 5)), saved(pressed(true, settings(), 5))};
+        static const HistorySettings scored = settings(Planner::ClassPacking, Policy::H2o);
+        static const std::vector<uint8_t> originals[] = {saved(pressed(false, scored, 5)), saved(pressed(true, settings(), 5))};
         std::vector<uint8_t> bytes = originals[mrope];
         const uint32_t changes = random.between(1, 3);
         for (uint32_t i = 0; i < changes; ++i) {
@@ -187,7 +197,7 @@ TEST(mutated_histories_are_refused_or_go_on) {
         }
         try {
             const Planner planner = static_cast<Planner>(random.below(5));
-            const Policy policy = static_cast<Policy>(random.below(5));
+            const Policy policy = static_cast<Policy>(random.below(6));
             ByteReader reader(bytes.data(), bytes.size());
             History history = read_history(reader, mrope, kCells, settings(planner, policy));
             history.maintain(0);

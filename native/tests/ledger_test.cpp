@@ -191,4 +191,31 @@ TEST(cells_follow_a_relocation_even_in_a_chain) {
     CHECK_EQ(cells_of(b.ledger), "0 | 9 1 | ");
 }
 
+TEST(scores_stay_with_their_tokens) {
+    const auto scores_of = [](const Ledger & ledger) {
+        std::string text;
+        for (const Unit & unit : ledger.units()) {
+            for (const double score : unit.scores) text += std::to_string(static_cast<int>(score)) + " ";
+            text += "| ";
+        }
+        return text;
+    };
+    Builder b;
+    b.system(2).response(3);
+    CHECK_EQ(scores_of(b.ledger), "| | ");  // nothing is counted
+    b.ledger.attend({1, 2, 3, 4, 5, 99});
+    CHECK_EQ(scores_of(b.ledger), "1 2 | 3 4 5 | ");
+    b.ledger.extend_last(5);
+    b.ledger.add_span(Role::Boundary, {6, 7});
+    CHECK_EQ(scores_of(b.ledger), "1 2 | 3 4 5 0 0 0 | ");
+    b.ledger.attend({10, 10});  // of a shorter span: the rest received none
+    CHECK_EQ(scores_of(b.ledger), "11 12 | 3 4 5 0 0 0 | ");
+    b.ledger.cut({{1, {{0, 1, 2}, {0, 3, 4}, {1, 1, 2}}}}, true);
+    CHECK_EQ(cells_of(b.ledger), "0 1 | 3 5 7 | ");
+    CHECK_EQ(scores_of(b.ledger), "11 12 | 4 0 0 | ");
+    b.ledger.move_cells({3, 5, 7}, {2, 3, 4});
+    b.ledger.attend({0, 0, 1, 2, 3});
+    CHECK_EQ(scores_of(b.ledger), "11 12 | 5 2 3 | ");
+}
+
 }  // namespace ot

@@ -93,8 +93,44 @@ TEST(streaming_llm_recognises_its_sinks_in_the_next_round) {
     CHECK_EQ(left_after(b, settings), "0-11 67-94 ");
 }
 
+TEST(h2o_keeps_the_newest_half_and_the_heaviest_of_the_rest) {
+    // Without scores the newer of equals stays: as token does.
+    for (const Case & c : std::vector<Case>{
+             {64, "0-9 11-64 "}, {52, "0-9 23-64 "}, {11, "0-9 64-64 "}, {10, "0-9 64-64 "}, {0, "0-9 64-64 "}}) {
+        CHECK_EQ(left_after(example(), settings_of(Policy::H2o, 64, c.low)), c.left);
+    }
+    const auto scored = [](std::vector<std::pair<Cell, double>> scores) {
+        Builder b = example();
+        std::vector<double> by_cell(65, 1.0);
+        for (const auto & [cell, score] : scores) by_cell[cell] = score;
+        b.ledger.attend(by_cell);
+        return b;
+    };
+    const PickSettings to_20 = settings_of(Policy::H2o, 64, 20);  // 5 newest, 5 heavy
+    CHECK_EQ(left_after(scored({{12, 9}, {30, 5}, {31, 5}, {32, 4}, {50, 3}, {64, 99}}), to_20), "0-9 12-12 30-32 50-50 60-64 ");
+    CHECK_EQ(left_after(scored({{12, 9}, {30, 5}, {31, 5}, {5, 99}}), to_20), "0-9 12-12 30-31 58-64 ");  // then the newer of equals
+    const PickSettings to_13 = settings_of(Policy::H2o, 64, 13);  // 2 newest, 1 heavy
+    CHECK_EQ(left_after(scored({{22, 2}, {10, 1.5}}), to_13), "0-9 22-22 63-64 ");
+    // A unit that attention has never counted in has no scores: 0 each.
+    Builder b = scored({});
+    b.response(10).response(20);
+    CHECK_EQ(left_after(b, settings_of(Policy::H2o, 64, 30)), "0-9 55-64 85-94 ");
+}
+
+TEST(h2o_recognises_its_heavy_hitters_in_the_next_round) {
+    Builder b = example();
+    std::vector<double> by_cell(65, 0.0);
+    by_cell[12] = by_cell[30] = 7;
+    b.ledger.attend(by_cell);
+    PickSettings settings = settings_of(Policy::H2o, 50, 20);
+    b.ledger.cut(plan_retention(b.ledger, settings).cuts, true);
+    b.ledger.attend(std::vector<double>(65, 0.5));
+    b.response(40);
+    CHECK_EQ(left_after(b, settings), "0-9 12-12 30-30 62-64 100-104 ");
+}
+
 TEST(a_system_unit_alone_and_a_target_above_the_history_lose_nothing) {
-    for (const Policy policy : {Policy::OmniPick, Policy::Fifo, Policy::Token, Policy::StreamingLlm}) {
+    for (const Policy policy : {Policy::OmniPick, Policy::Fifo, Policy::Token, Policy::StreamingLlm, Policy::H2o}) {
         Builder b;
         b.system(100);
         CHECK(!plan_retention(b.ledger, settings_of(policy, 50, 20)).triggered);

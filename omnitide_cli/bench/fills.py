@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.runtime.history import History, Part
+from omnitide_cli.runtime.session import Session
 from omnitide_cli.runtime.simulation import Stream
+
+HEAVY_TAIL = 1.0
+"""Exponent of the power law by which attention is spread over tokens: a few receive most of it."""
 
 POINTS = 4
 """Fills of a cycle that are measured, evenly spread from the lowest to the highest."""
@@ -27,22 +31,24 @@ class Fill:
     state: NDArray[np.uint8]
 
 
-def cycle(
-    stage: Stage, policy: str, layout: str, stream: Stream, length: int, n_cells: int, *, mrope: bool
-) -> list[Fill]:
+def cycle(stage: Stage, session: Session, policy: str, layout: str, stream: Stream, length: int) -> list[Fill]:
     """What each arriving unit finds between two retentions, after a stream of at least `length` tokens.
 
     A policy that bounds the history comes back to the same fills again and again, however long the stream has been.
     """
-    options = replace(stage.options, policy=policy, layout=layout, threads=stage.model.threads)
     whole: list[Fill] = []  # of the last cycle that a retention has ended
     current: list[Fill] = []
     arrived = retentions = 0
-    with History(options, n_cells, mrope=mrope, costs=stage.model.costs(options)) as history:
+    random = np.random.default_rng(0)
+    with _history(stage, session, policy, layout) as history:
         history.append("system", [Part("system", stream.system_tokens)])
         while arrived < length or retentions < 2:
             history.append("media", stream.parts())
             arrived += stream.unit_tokens
+            if policy == "h2o":  # what it retains lies as scattered as what is attended to
+                new = random.pareto(HEAVY_TAIL, stream.unit_tokens)
+                before = history.snapshot().history_tokens - stream.unit_tokens
+                history.attend(np.concatenate([np.zeros(before), new]))
             if history.maintain().retained:
                 whole, current = current, []
                 retentions += 1
@@ -51,11 +57,18 @@ def cycle(
     return [whole[i] for i in chosen]
 
 
-def packed(stage: Stage, tokens: int, n_cells: int, *, mrope: bool) -> Fill:
+def packed(stage: Stage, session: Session, tokens: int) -> Fill:
     """One unit of text in the lowest cells."""
-    with History(replace(stage.options, policy="full", layout="native"), n_cells, mrope=mrope) as history:
+    with _history(stage, session, "full", "native") as history:
         history.append("question", [Part("text", tokens)])
         return _fill(history)
+
+
+def _history(stage: Stage, session: Session, policy: str, layout: str) -> History:
+    """What the session would have under this policy and layout."""
+    now = session.snapshot()
+    options = replace(stage.options, policy=policy, layout=layout, threads=stage.model.threads)
+    return History(options, now.n_cells, mrope=bool(now.mrope), costs=stage.model.costs(options))
 
 
 def _fill(history: History) -> Fill:

@@ -154,22 +154,22 @@ class Latency:
                     notice(f"full at {history} tokens is left out: {what}")
                     continue
                 session = stage.another(cells, policy="full")
-                fill = packed(stage, history, cells, mrope=bool(session.snapshot().mrope))
-                yield _Case("full", "native", history, session, [fill])
+                yield _Case("full", "native", history, session, [packed(stage, session, history)])
         bounded = [policy for policy in self.policies if policy != "full"]
         if not bounded:
             return
         cells = n_cells(stage.options, self.stream)
         # One cache for all of them: under the layout auto a session places as the history that it is given says.
         shared = stage.another(cells, policy="fifo", layout="auto")
-        mrope = bool(shared.snapshot().mrope)
         limit: list[Fill] = []
         for policy in bounded:
+            # Every update of h2o adds up attention.
+            session = stage.another(cells, policy="h2o", layout="native") if policy == "h2o" else shared
             for layout in self.layouts if policy == "omnipick" else ["native"]:
-                fills = cycle(stage, policy, layout, self.stream, max(self.histories), cells, mrope=mrope)
-                yield _Case(policy, layout, None, shared, fills)
+                fills = cycle(stage, session, policy, layout, self.stream, max(self.histories))
+                yield _Case(policy, layout, None, session, fills)
                 if policy == "omnipick":
-                    limit = [packed(stage, fill.tokens, cells, mrope=mrope) for fill in fills]
+                    limit = [packed(stage, shared, fill.tokens) for fill in fills]
         if limit:
             yield _Case("limit", "packed", None, shared, limit)
 

@@ -13,7 +13,7 @@ import typer
 
 from omnitide_cli.errors import UsageError
 
-Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm"]
+Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm", "h2o"]
 Layout = Literal["auto", "class-packing", "ordered-suffix", "native", "eager"]
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omnitide_cli.catalog.folders import costs_file
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import FrameFit, SourceWarning
-from omnitide_cli.runtime.options import EngineOptions, check_watermarks
+from omnitide_cli.runtime.options import EngineOptions, check_policy, check_watermarks
 
 if TYPE_CHECKING:
     import typer
@@ -19,6 +19,7 @@ def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
     layers = asdict(manifest.defaults), {**wanted, "costs_file": costs_file()}
     chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
     check_watermarks(chosen)
+    check_policy(chosen)
     return chosen
 
 

@@ -31,7 +31,7 @@ from omnitide_cli.runtime.events import (
 from omnitide_cli.runtime.kv_state import KvState
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
-from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_watermarks
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_policy, check_watermarks
 from omnitide_cli.runtime.reports import Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session import Session
@@ -89,6 +89,7 @@ class Engine:
     ) -> Engine:
         """Load a model. Raises ModelError when it can't be loaded or supported, UsageError for settings that clash."""
         check_watermarks(options)
+        check_policy(options)
         model = Model(files, options, progress)
         try:
             template = Template.of(prompt, model)

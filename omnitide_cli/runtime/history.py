@@ -77,6 +77,10 @@ class History(HistoryView):
         """Add tokens to the newest unit one by one, as an answer grows."""
         check(lib.ot_history_grow(self._handle, ROLES[role], tokens))
 
+    def attend(self, scores: NDArray[np.float64]) -> None:
+        """Add the attention that each token receives, in history order: what the policy h2o retains by."""
+        check(self._call("attend", ffi.from_buffer("double[]", np.ascontiguousarray(scores)), len(scores)))
+
     def restore_session(self, state: NDArray[np.uint8]) -> None:
         """Take the history of what `Session.save` gave; its rows are passed over. Raises SessionFileError."""
         check(self._call("restore_session", ffi.from_buffer("uint8_t[]", state), len(state)))

@@ -16,7 +16,7 @@ from typing import Any
 from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, scaled
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
-from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy
 
 CACHE_TYPES = {"f32": llama.GGML_TYPE_F32, "f16": llama.GGML_TYPE_F16, "q8_0": llama.GGML_TYPE_Q8_0}
 BYTES_PER_VALUE = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32}
@@ -143,7 +143,10 @@ class Model:
 
     def _flash_attention(self, options: EngineOptions) -> int:
         """On a CPU the plain kernels are faster for updates of a unit's size and for single tokens, but a quantised
-        cache can't be read by them (`bench soak --flash-attn` measures it)."""
+        cache can't be read by them (`bench soak --flash-attn` measures it). h2o needs them anywhere."""
+        if options.policy == "h2o":
+            check_policy(options)
+            return FLASH_ATTENTION["off"]
         if options.flash_attn == "auto" and not self.caches_on_gpu and options.cache_type != "q8_0":
             return FLASH_ATTENTION["off"]
         return FLASH_ATTENTION[options.flash_attn]

@@ -12,7 +12,7 @@ from importlib import metadata
 from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFailure, SessionFileError, UsageError
 
 LLAMA_CPP_PYTHON = "0.3.36"
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 _REINSTALL = f"run: pip install --force-reinstall omnitide llama-cpp-python=={LLAMA_CPP_PYTHON}"
 

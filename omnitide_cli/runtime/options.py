@@ -91,3 +91,18 @@ def check_watermarks(options: EngineOptions) -> None:
         raise UsageError(
             f"the high watermark ({high}) must be below --ctx ({options.ctx})", "raise --ctx, or leave it out"
         )
+
+
+def check_policy(options: EngineOptions) -> None:
+    """Raise UsageError for a policy that these kernels can't serve: h2o reads what flash attention never writes."""
+    if options.policy != "h2o":
+        return
+    if options.flash_attn == "on":
+        raise UsageError(
+            "--policy h2o reads attention, which flash attention doesn't show", "leave --flash-attn on out"
+        )
+    if options.cache_type == "q8_0":
+        raise UsageError(
+            "--policy h2o reads attention, and a q8_0 cache needs flash attention, which doesn't show it",
+            "leave --cache-type q8_0 out, or choose another policy",
+        )

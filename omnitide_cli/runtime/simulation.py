@@ -83,6 +83,11 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     if not (stream.image or stream.audio):
         raise UsageError("the units are empty", "give --image N or --audio N")
     check_watermarks(options)
+    if options.policy == "h2o":
+        raise UsageError(
+            "--policy h2o retains what a model attends to, which a simulation without a model doesn't know",
+            "choose another policy, or inspect a session that runs with h2o",
+        )
     check_low_watermark(options, stream.system_tokens)
     full = options.policy == "full"
     most = stream.system_tokens + stream.units * tokens if full else options.high_watermark + tokens

@@ -21,6 +21,7 @@ POLICIES = {
     "fifo": lib.OT_POLICY_FIFO,
     "token": lib.OT_POLICY_TOKEN,
     "streaming-llm": lib.OT_POLICY_STREAMING_LLM,
+    "h2o": lib.OT_POLICY_H2O,
 }
 LAYOUTS = {
     "native": lib.OT_PLANNER_NATIVE,
@@ -155,6 +156,12 @@ class HistoryView:
         """Class of every cell (OT_CELL_*)."""
         out = np.empty(self._call("cells", ffi.NULL, 0), dtype=np.uint8)
         self._call("cells", ffi.from_buffer("uint8_t[]", out), out.size)
+        return out
+
+    def scores(self) -> NDArray[np.float64]:
+        """Attention that each token has received, in history order; zeros where the policy doesn't count it."""
+        out = np.empty(self._call("scores", ffi.NULL, 0), dtype=np.float64)
+        self._call("scores", ffi.from_buffer("double[]", out), out.size)
         return out
 
     def units(self) -> list[Unit]:

@@ -9,25 +9,25 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from omnitide_cli.app import app
 from omnitide_cli.bench import latency as bench
 from omnitide_cli.bench.fills import POINTS, cycle
 from omnitide_cli.bench.latency import Latency, LatencyRow
-from omnitide_cli.bench.layout import n_cells
 from omnitide_cli.bench.shapes import find_shape, shape_file
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.commands.run import run as command
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.history import Part
+from omnitide_cli.runtime.history import History, Part
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.simulation import Stream
 
 STREAM = Stream(0, 16, 25)
 OPTIONS = EngineOptions(high_watermark=500, low_watermark=350, unit_tokens=STREAM.unit_tokens, threads=2)
-BOUNDED = ["fifo", "token", "streaming-llm", "omnipick"]
+BOUNDED = ["fifo", "token", "streaming-llm", "h2o", "omnipick"]
 HISTORIES = [1024, 3072]
 
 
@@ -54,7 +54,7 @@ def run(stage: Stage, **changes: Any) -> tuple[list[LatencyRow], list[str], list
 
 def test_every_history_has_a_row_of_every_policy_and_the_limit(stage: Stage) -> None:
     rows, _, said = run(stage)
-    cases = [("fifo", "native"), ("token", "native"), ("streaming-llm", "native")]
+    cases = [(policy, "native") for policy in ("fifo", "token", "streaming-llm", "h2o")]
     cases += [("omnipick", layout) for layout in ("native", "auto", "eager")] + [("limit", "packed")]
     for history in HISTORIES:
         found = [(row.policy, row.layout) for row in rows if row.history == history]
@@ -88,8 +88,7 @@ def test_cases_are_measured_in_turn(stage: Stage) -> None:
 
 
 def test_a_bounded_policy_is_measured_along_one_cycle(stage: Stage) -> None:
-    cells = n_cells(OPTIONS, STREAM)
-    fills = cycle(stage, "token", "native", STREAM, 2000, cells, mrope=True)
+    fills = cycle(stage, stage.another(1024), "token", "native", STREAM, 2000)
     tokens = [fill.tokens for fill in fills]
     assert len(tokens) == POINTS
     assert tokens == sorted(set(tokens))
@@ -99,11 +98,18 @@ def test_a_bounded_policy_is_measured_along_one_cycle(stage: Stage) -> None:
     assert max(steps) - min(steps) <= STREAM.unit_tokens
 
 
+def test_heavy_hitters_lie_scattered(stage: Stage) -> None:
+    with History(replace(OPTIONS, policy="h2o"), 1024, mrope=True) as history:
+        history.restore(cycle(stage, stage.another(1024), "h2o", "native", STREAM, 2000)[0].state)
+        runs = np.count_nonzero(np.diff(np.flatnonzero(history.cells())) > 1)
+        assert history.scores().max() > 20 * np.median(history.scores())
+    assert runs > 20
+
+
 def test_a_session_takes_a_simulated_history_cell_by_cell(stage: Stage) -> None:
-    cells = n_cells(OPTIONS, STREAM)
-    session = stage.another(cells, layout="auto")
+    session = stage.another(1024, layout="auto")
     for layout in ("native", "class-packing"):
-        for fill in cycle(stage, "omnipick", layout, STREAM, 2000, cells, mrope=True):
+        for fill in cycle(stage, session, "omnipick", layout, STREAM, 2000):
             session.pretend_history(fill.state)
             session.check()
             now = session.snapshot()
@@ -118,11 +124,11 @@ def test_attention_is_a_part_of_the_update_and_grows_with_the_history(tiny: Path
         with Stage(tiny, replace(OPTIONS, flash_attn=flash_attn)) as stage:
             session = stage.another(8192, policy="full", layout="native")
             attention = []
-            for _ in range(2):
+            for more in (100, 7900):
+                stage.add(session, "question", [Part("text", more)])
                 watched, spent = stage.attention_ms(session, STREAM.unit_tokens)
                 assert 0 < spent < watched
                 attention.append(spent)
-                stage.add(session, "question", [Part("text", 8000)])
             assert attention[1] > 3 * attention[0]
             session.begin("question")
             session.add_tokens("text", [1])
@@ -141,7 +147,7 @@ def test_a_full_history_that_does_not_fit_is_left_out_and_named(stage: Stage, mo
 
 def test_what_was_measured_before_an_interruption_is_kept(stage: Stage) -> None:
     calls = iter(range(1000))
-    rows, shown, _ = run(stage, histories=[1024], stopped=lambda: next(calls) >= 8 + 12)
+    rows, shown, _ = run(stage, histories=[1024], stopped=lambda: next(calls) >= 9 + 12)
     assert [row.policy for row in rows] == ["full", "fifo", "token"]
     assert "round 2 of 2: full native at 1024" not in shown
     assert run(stage, histories=[1024], stopped=lambda: True)[0] == []
@@ -187,9 +193,19 @@ def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str]) -> N
     assert all(set(row) == names and row["type"] == "latency" for row in rows)
     assert command(app, ["bench", "latency", *few]) == 0
     table = capfd.readouterr().out.splitlines()
-    assert table[0].split()[:4] == ["policy", "history", "kept", "span"]
-    assert [line.split()[0] for line in table[1:4]] == ["full", "omnipick/auto", "limit"]
+    assert table[0].startswith("after 4096 tokens")
+    assert table[1].split()[:4] == ["policy", "kept", "span", "update"]
+    assert [line.split()[0] for line in table[2:5]] == ["full", "omnipick/auto", "limit"]
     assert max(map(len, table)) <= 80
+
+
+def test_of_all_policies_one_that_can_not_be_is_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    few = ["--shape", "tiny", "--layers", "1", "--history", "4096", "--repeat", "1", "--cache-type", "q8_0"]
+    assert command(app, ["bench", "latency", *few, "--json"]) == 0
+    captured = capfd.readouterr()
+    assert "h2o is left out: --policy h2o reads attention" in captured.err
+    policies = {json.loads(line)["policy"] for line in captured.out.splitlines()}
+    assert policies == {"full", "fifo", "token", "streaming-llm", "omnipick", "limit"}
 
 
 @pytest.mark.parametrize(
@@ -200,6 +216,7 @@ def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str]) -> N
         (["--shape", "qwen9"], "--shape qwen9: there is no such shape"),
         (["--shape", "tiny", "--history", "1000"], "--history 1000: nothing is forgotten"),
         (["--shape", "tiny", "--image", "0", "--audio", "0"], "the units are empty"),
+        (["--policy", "h2o", "--flash-attn", "on"], "--policy h2o reads attention"),
         (["--shape", "tiny", "--low-watermark", "40"], "below the system prompt and one unit"),
     ],
 )

@@ -15,6 +15,7 @@ import pytest
 
 from omnitide_cli.commands.checks import libraries, machine, probe
 from omnitide_cli.display.findings import Finding, is_well
+from omnitide_cli.runtime.native import ABI_VERSION
 
 Omnitide = Callable[..., Any]
 
@@ -90,7 +91,7 @@ def test_what_is_well_is_said_so(omnitide: Omnitide) -> None:
     result = omnitide("doctor")
     assert result.code == 0, result.out
     assert "omnitide watch runs here" in result.out
-    assert "ABI 1 ok" in result.out
+    assert f"ABI {ABI_VERSION} ok" in result.out
     assert "\x1b" not in result.out
     assert max(map(len, result.out.splitlines())) <= 80
 

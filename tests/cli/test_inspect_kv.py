@@ -51,6 +51,13 @@ def test_without_a_shape_bytes_are_unknown(omnitide: Omnitide) -> None:
     assert [unit["tokens"] for unit in fields["units"]] == [32, 29, 29, 29]
 
 
+def test_attention_can_not_be_simulated(omnitide: Omnitide) -> None:
+    result = omnitide(*PRESSURE, "--policy", "h2o")
+    assert (result.code, result.out) == (2, "")
+    assert "--policy h2o retains what a model attends to" in result.err
+    assert "Choose another policy" in result.err
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_runs_and_is_plain_in_a_pipe(omnitide: Omnitide, layout: str) -> None:
     result = omnitide(*PRESSURE, "--layout", layout)

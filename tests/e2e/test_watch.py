@@ -108,6 +108,20 @@ def test_a_high_watermark_just_below_the_cache(example: Path) -> None:
     assert events[-1]["retentions"] == len(of_type(events, "retention")) > 0
 
 
+def test_h2o_retains_by_attention_in_a_saved_session_too(example: Path, tmp_path: Path) -> None:
+    marks = ["--policy", "h2o", "--high-watermark", 400, "--low-watermark", 280, "--ask", QUESTION]
+    saved = tmp_path / "seen.tide"
+    for more in (["--loop", 2, "--save-session", saved], ["--loop", 4, "--resume", saved]):
+        events, _ = watch(example, *marks, *more)
+        (session,) = of_type(events, "session")
+        assert (session["policy"], session["flash_attn"]) == ("h2o", False)
+        assert {event["after_tokens"] for event in of_type(events, "retention")} == {280}
+        assert len(answers(events)) == 1
+        assert of_type(events, "summary")[0]["peak_history_tokens"] <= 400 + 128
+    _, told = watch(example, *marks, "--flash-attn", "on", code=2)
+    assert "--policy h2o reads attention, which flash attention doesn't show" in told
+
+
 def test_full_ends_with_a_clear_error_when_the_cache_is_full(example: Path) -> None:
     events, errors = watch(example, "--policy", "full", "--ctx", 256, code=1)
     assert "cache is full" in errors

@@ -47,6 +47,7 @@ class NaiveHistory:
     units: list[Unit] = field(default_factory=list)
     cell: dict[Token, int] = field(default_factory=dict)
     position: dict[Token, Position] = field(default_factory=dict)
+    score: dict[Token, float] = field(default_factory=dict)
     next_position: int = 0
     next_id: int = 0
     head: int = 0
@@ -114,6 +115,11 @@ class NaiveHistory:
                 following = max(following, max(positions[token]) + 1)
         return positions, following
 
+    def attend(self, scores: Sequence[float]) -> None:
+        """What each token receives, in history order."""
+        for token, score in zip(self.tokens(), scores, strict=True):
+            self.score[token] = self.score.get(token, 0.0) + score
+
     # --- maintenance
 
     def maintain(self, limit: int, planner: str) -> Round | None:
@@ -122,7 +128,7 @@ class NaiveHistory:
         if 0 < limit < rules.high:
             rules = replace(rules, high=limit, low=min(rules.low, limit))
         before = self.tokens()
-        kept = retain(self.units, rules)
+        kept = retain(self.units, rules, self.score)
         doomed = [token for unit in self.units for token in unit.tokens if token not in set(kept[unit.id])]
         if not doomed:
             return None

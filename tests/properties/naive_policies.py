@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 
@@ -44,7 +45,7 @@ class Rules:
 Kept = dict[int, list[Token]]  # what stays, by unit
 
 
-def retain(units: list[Unit], rules: Rules) -> Kept:
+def retain(units: list[Unit], rules: Rules, scores: dict[Token, float] | None = None) -> Kept:
     """Tokens that stay of each unit; all of them when the history is not above the high watermark."""
     whole = {unit.id: list(unit.tokens) for unit in units}
     if _count(whole) <= rules.high or rules.policy == "full":
@@ -54,6 +55,7 @@ def retain(units: list[Unit], rules: Rules) -> Kept:
         "fifo": _fifo,
         "token": _token,
         "streaming-llm": _streaming_llm,
+        "h2o": partial(_h2o, scores=scores or {}),
     }
     return policies[rules.policy](units, rules)
 
@@ -130,3 +132,18 @@ def _slide(units: list[Unit], sinks: int, rules: Rules) -> Kept:
     surplus = max(_count(kept) - rules.low, 0)
     doomed = set(tokens[sinks:-1][:surplus])
     return {unit: [token for token in left if token not in doomed] for unit, left in kept.items()}
+
+
+def _h2o(units: list[Unit], rules: Rules, scores: dict[Token, float]) -> Kept:
+    """Half of the budget for the newest tokens, half for those that attention has read most; one is left at least."""
+    kept = {unit.id: list(unit.tokens) for unit in units}
+    tokens = [token for unit in _evictable(units) for token in unit.tokens]
+    if not tokens or _count(kept) <= rules.low:
+        return kept
+    budget = max(rules.low - (_count(kept) - len(tokens)), 1)
+    heavy = budget // 2
+    older, newest = tokens[: len(tokens) - (budget - heavy)], tokens[len(tokens) - (budget - heavy) :]
+    by_weight = sorted(range(len(older)), key=lambda i: (scores.get(older[i], 0.0), i))
+    stays = {older[i] for i in by_weight[len(older) - heavy :]} | set(newest)
+    system = set(units[0].tokens) if units[0].kind == "system" else set()
+    return {unit: [token for token in left if token in stays | system] for unit, left in kept.items()}

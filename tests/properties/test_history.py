@@ -9,6 +9,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,6 +176,14 @@ class Histories(RuleBasedStateMachine):
             assert self.native.append(kind, parts) == self.naive.next_id
             self.naive.append(kind, parts)
 
+    @precondition(lambda self: bool(self.naive.units))
+    @rule(seed=st.integers(0, 1 << 16), few=st.booleans())
+    def attend(self, seed: int, few: bool) -> None:
+        """Some tokens are read, many of them alike."""
+        weights = np.random.default_rng(seed).integers(0, 3 if few else 1000, len(self.naive.tokens())) / 4
+        self.native.attend(weights)
+        self.naive.attend(weights.tolist())
+
     @rule()
     def save_and_resume(self) -> None:
         """Another history takes the saved one up; from here on all rules go on with it."""
@@ -301,6 +310,7 @@ class Histories(RuleBasedStateMachine):
         assert self.native.tokens().tolist() == [list(row) for row in rows]
         letters = self.native.cells().tobytes().translate(CELL_LETTERS).decode()
         assert letters == naive.layout()
+        assert self.native.scores().tolist() == [naive.score.get(token, 0.0) for token in tokens]
         assert now.history_tokens == len(tokens)
         assert now.next_position == naive.next_position
         assert now.free_cells == naive.free()

@@ -38,6 +38,7 @@ Span piece_of(const Span & span, uint32_t begin, uint32_t end, bool mrope) {
 void shorten(Unit & unit, const std::vector<KeepRange> & keep, bool mrope, std::vector<Cell> & freed) {
     std::vector<Span> spans;
     std::vector<Cell> cells;
+    std::vector<double> scores;
     auto range = keep.begin();
     auto cell = unit.cells.cbegin();
     bool has_earlier_piece = false;
@@ -49,6 +50,10 @@ void shorten(Unit & unit, const std::vector<KeepRange> & keep, bool mrope, std::
             if (range->begin == range->end) continue;
             freed.insert(freed.end(), cell + done, cell + range->begin);
             cells.insert(cells.end(), cell + range->begin, cell + range->end);
+            if (!unit.scores.empty()) {
+                const auto score = unit.scores.cbegin() + (cell - unit.cells.cbegin());
+                scores.insert(scores.end(), score + range->begin, score + range->end);
+            }
             if (done != 0 && range->begin == done) {
                 spans.back().length += range->end - range->begin;
             } else {
@@ -64,6 +69,7 @@ void shorten(Unit & unit, const std::vector<KeepRange> & keep, bool mrope, std::
     unit.partial = unit.partial || cells.size() < unit.cells.size();
     unit.spans = std::move(spans);
     unit.cells = std::move(cells);
+    unit.scores = std::move(scores);
 }
 
 }  // namespace
@@ -134,6 +140,7 @@ void Ledger::extend_last(Cell cell) {
     }
     span.length += 1;
     unit.cells.push_back(cell);
+    if (!unit.scores.empty()) unit.scores.push_back(0);
     tokens_ += 1;
     next_position_ += 1;
 }
@@ -146,6 +153,7 @@ void Ledger::add_span(Role role, std::vector<Cell> cells) {
     Unit & unit = units_.back();
     unit.spans.push_back(span);
     unit.cells.insert(unit.cells.end(), cells.begin(), cells.end());
+    if (!unit.scores.empty()) unit.scores.resize(unit.cells.size(), 0);
     tokens_ += span.length;
     next_position_ += static_cast<Position>(span.length);
 }
@@ -188,6 +196,15 @@ void Ledger::move_cells(const std::vector<Cell> & from, const std::vector<Cell> 
     for (Unit & unit : units_) {
         for (Cell & cell : unit.cells) {
             if (cell < target.size() && target[cell] != kNoCell) cell = target[cell];
+        }
+    }
+}
+
+void Ledger::attend(const std::vector<double> & by_cell) {
+    for (Unit & unit : units_) {
+        unit.scores.resize(unit.cells.size(), 0);
+        for (size_t i = 0; i < unit.cells.size(); ++i) {
+            if (unit.cells[i] < by_cell.size()) unit.scores[i] += by_cell[unit.cells[i]];
         }
     }
 }

@@ -4,6 +4,7 @@
 //   - units are in stream order; unit 0 is the system unit when there is one;
 //   - inside a unit, spans are in token order, none is empty, and their lengths add up to cells.size();
 //   - no cell occurs twice;
+//   - a unit has a score for each of its tokens, or for none;
 //   - a span keeps its role and its raster origin when it is shortened, so the next retention still knows what it is;
 //   - positions never decrease along the history.
 //
@@ -53,6 +54,7 @@ struct Unit {
     double end_s = 0;
     std::vector<Span> spans;
     std::vector<Cell> cells;  // one a token, in token order
+    std::vector<double> scores;  // attention that each token has received, where it is counted (h2o); else empty
 
     uint32_t tokens() const { return static_cast<uint32_t>(cells.size()); }
 };
@@ -135,6 +137,9 @@ public:
 
     // Replaces cells after a relocation: every token that lay in from[i] now lies in to[i].
     void move_cells(const std::vector<Cell> & from, const std::vector<Cell> & to);
+
+    // Adds the attention that cells have received; of cells that no token lies in, nothing is kept.
+    void attend(const std::vector<double> & by_cell);
 
     // The largest number of re-rotations that any retained span has gone through.
     uint32_t max_rotations() const;

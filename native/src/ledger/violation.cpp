@@ -41,6 +41,10 @@ std::string violation(const std::vector<Unit> & units, bool mrope, uint64_t next
             tokens += unit.spans[i].length;
         }
         if (tokens != unit.cells.size()) return "the number of a unit's tokens";
+        if (!unit.scores.empty() && unit.scores.size() != unit.cells.size()) return "the number of a unit's scores";
+        for (const double score : unit.scores) {
+            if (!std::isfinite(score) || score < 0) return "a score";
+        }
         for (const Cell cell : unit.cells) {
             if (cell >= n_cells || taken[cell]) return "a cell";
             taken[cell] = true;

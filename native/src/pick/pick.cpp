@@ -15,6 +15,7 @@ RetentionPlan plan_retention(const Ledger & ledger, const PickSettings & setting
         case Policy::Fifo: return plan_fifo(ledger, settings);
         case Policy::Token: return plan_token(ledger, settings);
         case Policy::StreamingLlm: return plan_streaming_llm(ledger, settings);
+        case Policy::H2o: return plan_h2o(ledger, settings);
     }
     return finish_plan(ledger, {});
 }

@@ -1,6 +1,7 @@
 // OmniPick: which history stays. Section 5 of the OmniTide paper; what it leaves open is decided here.
 //
-// A policy is a pure function (ledger, settings) -> RetentionPlan: same input, same plan, no attention score is read.
+// A policy is a pure function (ledger, settings) -> RetentionPlan: same input, same plan. H2O alone reads attention, as the
+// scores that the ledger has of it.
 #pragma once
 
 #include "ledger/ledger.h"
@@ -11,7 +12,7 @@
 namespace ot {
 
 // The values are part of the C API (OT_POLICY_*).
-enum class Policy : uint8_t { Full, OmniPick, Fifo, Token, StreamingLlm };
+enum class Policy : uint8_t { Full, OmniPick, Fifo, Token, StreamingLlm, H2o };
 
 struct PickSettings {
     Policy policy = Policy::OmniPick;

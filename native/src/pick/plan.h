@@ -13,6 +13,7 @@ RetentionPlan plan_omnipick(const Ledger & ledger, const PickSettings & settings
 RetentionPlan plan_fifo(const Ledger & ledger, const PickSettings & settings);
 RetentionPlan plan_token(const Ledger & ledger, const PickSettings & settings);
 RetentionPlan plan_streaming_llm(const Ledger & ledger, const PickSettings & settings);
+RetentionPlan plan_h2o(const Ledger & ledger, const PickSettings & settings);
 
 // Units [evictable_begin, evictable_end) may be dropped whole: not the system unit, nor the newest that has tokens.
 uint32_t evictable_begin(const Ledger & ledger);

@@ -62,6 +62,9 @@ public:
     void extend_last(Cell cell);
     void add_span(Role role, std::vector<Cell> cells);
 
+    // Attention that cells have received, for policies that retain by it.
+    void attend(const std::vector<double> & by_cell) { ledger_.attend(by_cell); }
+
     // Retention down to the low watermark when the history is above min(high watermark, limit), and the migration that
     // follows from it. The history changes at once; the caller executes `freed` and `rows` on the cache.
     Upkeep maintain(uint32_t limit);

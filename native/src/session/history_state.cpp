@@ -14,6 +14,10 @@ constexpr size_t kUnitBytes = 34;
 constexpr size_t kSpanBytes = 22;
 constexpr size_t kCellBytes = 4;
 
+// Properties of a unit, bit by bit.
+constexpr uint8_t kPartial = 1;
+constexpr uint8_t kScored = 2;  // a score a token follows the cells
+
 void write_span(const Span & span, ByteWriter & out) {
     out.put(static_cast<uint8_t>(span.role));
     out.put(static_cast<uint8_t>(span.continues));
@@ -27,13 +31,14 @@ void write_span(const Span & span, ByteWriter & out) {
 void write_unit(const Unit & unit, ByteWriter & out) {
     out.put(unit.id);
     out.put(static_cast<uint8_t>(unit.kind));
-    out.put(static_cast<uint8_t>(unit.partial));
+    out.put(static_cast<uint8_t>((unit.partial ? kPartial : 0) | (unit.scores.empty() ? 0 : kScored)));
     out.put(unit.start_s);
     out.put(unit.end_s);
     out.put(static_cast<uint32_t>(unit.spans.size()));
     out.put(static_cast<uint32_t>(unit.cells.size()));
     for (const Span & span : unit.spans) write_span(span, out);
     for (const Cell cell : unit.cells) out.put(cell);
+    for (const double score : unit.scores) out.put(score);
 }
 
 template <typename Enum>
@@ -65,7 +70,9 @@ Unit read_unit(ByteReader & in) {
     Unit unit;
     unit.id = in.get<uint64_t>();
     unit.kind = read_enum(in, UnitKind::Response, "kind of unit");
-    unit.partial = read_flag(in);
+    const auto flags = in.get<uint8_t>();
+    if (flags > (kPartial | kScored)) throw StateError{"a unit has an unknown property"};
+    unit.partial = (flags & kPartial) != 0;
     unit.start_s = in.get<double>();
     unit.end_s = in.get<double>();
     const uint32_t n_spans = in.get_count(kSpanBytes);
@@ -74,6 +81,7 @@ Unit read_unit(ByteReader & in) {
     for (uint32_t i = 0; i < n_spans; ++i) unit.spans.push_back(read_span(in));
     unit.cells.reserve(n_cells);
     for (uint32_t i = 0; i < n_cells; ++i) unit.cells.push_back(in.get<Cell>());
+    for (uint32_t i = 0; i < n_cells && (flags & kScored) != 0; ++i) unit.scores.push_back(in.get<double>());
     return unit;
 }
 

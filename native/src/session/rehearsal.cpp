@@ -1,7 +1,6 @@
 // What benchmarks need of a session: histories that were never prefilled, and updates that leave no trace.
 #include "session/session.h"
 
-#include "llama/attention.h"
 #include "omnitide.h"
 #include "session/history_state.h"
 
@@ -9,6 +8,23 @@
 #include <utility>
 
 namespace ot {
+namespace {
+
+// While it lives, attention is timed if asked for.
+class Watching {
+public:
+    Watching(AttentionProbe & probe, bool time, bool sums) : probe_(probe), sums_(sums) { probe_.watch(time, sums_); }
+    ~Watching() {
+        probe_.watch(false, sums_);
+        probe_.take_ms();
+    }
+
+private:
+    AttentionProbe & probe_;
+    bool sums_;
+};
+
+}  // namespace
 
 void Session::fill_cache(uint32_t seed) {
     require_usable();
@@ -56,15 +72,14 @@ double Session::rehearse(float * logits, double * attention_ms) {
     history_.lay_out(unit.spans);
     const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
     const std::vector<Cell> cells = History(history_).place(unit.size());
-    AttentionProbe probe(context_);
-    if (attention_ms) probe.start();
+    const Watching watching{probe_, attention_ms != nullptr, counts_attention()};
     const Stopwatch watch;
     {
         const Abortable scope{abortable_};
         decode(unit, positions, cells, logits != nullptr);
     }
     const double ms = watch.ms();
-    if (attention_ms) *attention_ms = probe.ms();
+    if (attention_ms) *attention_ms = probe_.take_ms();
     if (logits) std::copy_n(this->logits(), n_vocab(), logits);
     logits_ready_ = false;  // no answer follows what was taken back
     take_back(cells, positions.front().t);

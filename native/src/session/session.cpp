@@ -39,6 +39,7 @@ Session::Session(llama_context & context, mtmd_context * mtmd, const SessionSett
       n_embd_(static_cast<uint32_t>(llama_model_n_embd_inp(&model_))),
       cache_(take_over(context, settings)),
       history_(is_mrope(model_), cache_ ? cache_->n_cells() : llama_n_ctx(&context), with_kernel(settings.history, cache_.get())),
+      probe_(context),
       encoder_(mtmd, n_embd_, is_mrope(model_), settings.threads),
       token_rows_(model_) {
     sampler_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
@@ -48,6 +49,10 @@ Session::Session(llama_context & context, mtmd_context * mtmd, const SessionSett
         llama_sampler_chain_add(sampler_.get(), llama_sampler_init_temp(settings.temperature));
         llama_sampler_chain_add(sampler_.get(), llama_sampler_init_dist(settings.seed));
     }
+    if (counts_attention() && !cache_->transposed_values()) {
+        throw Failure{OT_ERR_UNSUPPORTED, "the policy h2o reads attention, which flash attention doesn't show"};
+    }
+    probe_.watch(false, counts_attention());
     llama_set_abort_callback(&context_, abort_callback, this);
 }
 
@@ -135,6 +140,7 @@ Ingested Session::commit(bool want_logits) {
     Ingested done;
     for (const Span & span : unit.spans) done.tokens_by_role[static_cast<size_t>(span.role)] += span.length;
     done.unit = history_.append(unit.kind, std::move(unit.spans), std::move(cells), unit.start_s, unit.end_s);
+    count_attention();
     done.encode_ms = unit.encode_ms;
     done.prefill_ms = watch.ms();
     return done;
@@ -175,6 +181,10 @@ void Session::decode(const Draft & unit, const std::vector<TokenPosition> & posi
         throw;
     }
     logits_ready_ = want_logits;
+}
+
+void Session::count_attention() {
+    if (counts_attention()) history_.attend(probe_.take_sums());
 }
 
 void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
@@ -228,6 +238,7 @@ void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & 
 
 void Session::take_back(const std::vector<Cell> & cells, Position from) {
     history_.give_back(cells);
+    probe_.take_sums();  // of what is taken back, nothing counts
     if (cache_) {
         cache_->place_next({});
         cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
@@ -296,6 +307,7 @@ void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool
     } else {
         history_.add_span(role, std::move(cells));
     }
+    count_attention();
 }
 
 // --- maintenance -----------------------------------------------------------------------------------------------------

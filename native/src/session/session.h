@@ -4,6 +4,7 @@
 
 #include "bytes.h"
 #include "encode/encoder.h"
+#include "llama/attention.h"
 #include "llama/memory.h"
 #include "llama/token_rows.h"
 #include "session/draft.h"
@@ -134,6 +135,8 @@ private:
     void decode_run(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
                     uint32_t end, bool as_rows, size_t first_row, bool want_logits);
     void take_back(const std::vector<Cell> & cells, Position from);
+    bool counts_attention() const { return history_.settings().pick.policy == Policy::H2o; }
+    void count_attention();  // of what was decoded last
     void append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits);
     static bool abort_callback(void * session);
 
@@ -148,6 +151,7 @@ private:
 
     std::unique_ptr<CacheHandle> cache_;  // null: llama.cpp's own memory
     History history_;
+    AttentionProbe probe_;
     Encoder encoder_;
     TokenRows token_rows_;
     std::optional<Draft> draft_;

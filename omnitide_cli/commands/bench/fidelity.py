@@ -10,7 +10,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
-from omnitide_cli.commands.bench.subject import language_model, machine_options
+from omnitide_cli.commands.bench.subject import language_model, machine_options, policies_to_compare
 
 if TYPE_CHECKING:
     from omnitide_cli.bench.fidelity import FidelityRow
@@ -48,8 +48,6 @@ def fidelity(
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.options import check_watermarks
 
-    names = list(dict.fromkeys(policies or options.POLICIES))
-    options.check_names("policy", names, options.POLICIES)
     chosen = replace(
         machine_options(threads, cache_type, flash_attn),
         high_watermark=high_watermark,
@@ -57,6 +55,7 @@ def fidelity(
         text_budget=text_budget,
     )
     check_watermarks(chosen)
+    names = policies_to_compare(policies, chosen)
     file = language_model(model, None, None)[0] if model else packaged_weights()
     status = StatusLine(sys.stderr)
     with Interrupt() as interrupt, Stage(file, chosen) as stage:

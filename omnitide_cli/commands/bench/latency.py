@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, show_all
-from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options
+from omnitide_cli.commands.bench.subject import (
+    Layers,
+    Repeat,
+    Shape,
+    language_model,
+    machine_options,
+    policies_to_compare,
+)
 
 if TYPE_CHECKING:
     from omnitide_cli.bench.latency import LatencyRow
@@ -66,14 +74,13 @@ def latency(
     from omnitide_cli.runtime.options import check_watermarks
     from omnitide_cli.runtime.simulation import Stream
 
-    names = list(dict.fromkeys(policies or options.POLICIES))
-    options.check_names("policy", names, options.POLICIES)
     chosen_layouts = list(dict.fromkeys(layouts or ["native", "auto", "eager"]))
     options.check_names("layout", chosen_layouts, options.LAYOUTS)
     marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
     chosen = machine_options(threads, cache_type, flash_attn)
     chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
     check_watermarks(chosen)
+    names = policies_to_compare(policies, chosen)
     file, unit_tokens = language_model(model, shape, layers)
     stream = Stream(0, max(unit_tokens - audio - BOUNDARY, 0) if image is None else image, audio, boundary=BOUNDARY)
     status = StatusLine(sys.stderr)
@@ -90,27 +97,33 @@ def latency(
         finally:
             interrupt.on_request(None)
             status.clear()
-    if rows:
-        show_all([asdict(row) if json_lines else _cells(row) for row in rows], json_lines)
+    if json_lines:
+        show_all([asdict(row) for row in rows], json_lines)
+    else:
+        for history, group in groupby(rows, key=lambda row: row.history):
+            print(f"after {history} tokens; times in milliseconds")
+            show_all([_cells(row) for row in group], json_lines)
     if interrupt.requested:
         raise typer.Exit(INTERRUPTED)
 
 
 def _cells(row: LatencyRow) -> dict[str, Any]:
-    """A row that fits 80 columns, times in milliseconds."""
+    """A row that fits 80 columns."""
+
+    def ms(value: float) -> str:
+        return f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
     def times(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}x"
 
     return {
-        "policy": row.policy + ("" if row.policy in ("full", "limit") else f"/{row.layout}"),
-        "history": row.history,
+        "policy": row.policy + ("" if row.policy != "omnipick" else f"/{row.layout}"),
         "kept": round(row.history_tokens),
         "span": round(row.physical_span),
-        "update": row.update_ms,
-        "attn": row.attention_ms,
+        "update": ms(row.update_ms),
+        "attn": ms(row.attention_ms),
         "share": f"{row.attention_share:.0%}",
-        "decode": row.decode_ms_per_token,
+        "decode": ms(row.decode_ms_per_token),
         "update ×": times(row.speedup_update),
         "attn ×": times(row.speedup_attention),
     }

@@ -12,7 +12,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows
-from omnitide_cli.commands.bench.subject import Watermarks, watermark_pairs
+from omnitide_cli.commands.bench.subject import Watermarks, policies_to_compare, watermark_pairs
 from omnitide_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +88,6 @@ def quality(
     from omnitide_cli.display.quality import quality_lines
     from omnitide_cli.display.status import StatusLine
 
-    options.check_names("policy", policies or (), options.POLICIES)
     options.check_names("positions", positions or (), options.POSITIONS)
     manifest = find_manifest(model)
     flags = {
@@ -109,7 +108,7 @@ def quality(
         raise UsageError(
             "--sweep: settings are not chosen on the streams that results are reported on", "add --split validation"
         )
-    names = policies or (["omnipick"] if changes else options.POLICIES)
+    names = policies_to_compare(policies or (["omnipick"] if changes else None), chosen)
     if changes and "omnipick" not in names:
         raise UsageError("--sweep: these are settings of omnipick", "add --policy omnipick")
     found = sheets(chosen, names, pairs, positions or ("compact",), changes)

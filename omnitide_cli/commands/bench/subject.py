@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnitide_cli.commands import options
 from omnitide_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,3 +63,21 @@ def machine_options(threads: int | None, cache_type: str | None, flash_attn: str
 
     chosen = {"threads": threads, "cache_type": cache_type, "flash_attn": flash_attn}
     return EngineOptions(**{k: v for k, v in chosen.items() if v is not None}, costs_file=costs_file())  # type: ignore[arg-type]
+
+
+def policies_to_compare(wanted: Sequence[str] | None, chosen: EngineOptions) -> list[str]:
+    """Those asked for, else all that the settings allow. Raises UsageError."""
+    from omnitide_cli.runtime.options import check_policy
+
+    options.check_names("policy", wanted or (), options.POLICIES)
+    names = []
+    for policy in dict.fromkeys(wanted or options.POLICIES):
+        try:
+            check_policy(replace(chosen, policy=policy))
+        except UsageError as error:
+            if wanted:
+                raise
+            print(f"{policy} is left out: {error.message}", file=sys.stderr)
+        else:
+            names.append(policy)
+    return names
