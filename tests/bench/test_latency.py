@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -182,7 +183,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OMNITIDE_HOME", str(tmp_path / "home"))
 
 
-def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     few = ["--shape", "tiny", "--layers", "1", "--history", "4096", "--repeat", "1", "--layout", "auto"]
     few += ["--policy", "full", "--policy", "omnipick"]
     assert command(app, ["bench", "latency", *few, "--json"]) == 0
@@ -191,7 +192,10 @@ def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str]) -> N
     assert [(row["policy"], row["layout"]) for row in rows] == cases
     names = {field.name for field in fields(LatencyRow)}
     assert all(set(row) == names and row["type"] == "latency" for row in rows)
-    assert command(app, ["bench", "latency", *few]) == 0
+    assert command(app, ["bench", "latency", *few, "--out", str(tmp_path)]) == 0
+    with (tmp_path / "latency.csv").open(encoding="utf-8", newline="") as file:
+        assert [(row["policy"], row["layout"]) for row in csv.DictReader(file)] == cases
+    assert "attention in it, ms" in (tmp_path / "latency.svg").read_text(encoding="utf-8")
     table = capfd.readouterr().out.splitlines()
     assert table[0].startswith("after 4096 tokens")
     assert table[1].split()[:4] == ["policy", "kept", "span", "update"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnitide_cli.commands import options
-from omnitide_cli.commands.bench.rows import Json, show_all
+from omnitide_cli.commands.bench.rows import Json, Out, save_rows, show_all
 from omnitide_cli.commands.bench.subject import (
     Layers,
     Repeat,
@@ -22,6 +22,7 @@ from omnitide_cli.commands.bench.subject import (
 
 if TYPE_CHECKING:
     from omnitide_cli.bench.latency import LatencyRow
+    from omnitide_cli.display.plot import Figure
 
 BOUNDARY = 4  # tokens of a unit besides picture and sound
 
@@ -57,6 +58,7 @@ def latency(
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
+    out: Out = None,
     json_lines: Json = False,
 ) -> None:
     """Time a unit's update, attention in it, and a token of an answer under each policy, over histories of any length.
@@ -103,8 +105,13 @@ def latency(
         for history, group in groupby(rows, key=lambda row: row.history):
             print(f"after {history} tokens; times in milliseconds")
             show_all([_cells(row) for row in group], json_lines)
+    save_rows(out, "latency", [asdict(row) for row in rows], _figure(rows) if out and rows else None)
     if interrupt.requested:
         raise typer.Exit(INTERRUPTED)
+
+
+def _name(row: LatencyRow) -> str:
+    return f"{row.policy}/{row.layout}" if row.policy == "omnipick" else row.policy
 
 
 def _cells(row: LatencyRow) -> dict[str, Any]:
@@ -117,7 +124,7 @@ def _cells(row: LatencyRow) -> dict[str, Any]:
         return "–" if value is None else f"{value:.2f}x"
 
     return {
-        "policy": row.policy + ("" if row.policy != "omnipick" else f"/{row.layout}"),
+        "policy": _name(row),
         "kept": round(row.history_tokens),
         "span": round(row.physical_span),
         "update": ms(row.update_ms),
@@ -127,3 +134,26 @@ def _cells(row: LatencyRow) -> dict[str, Any]:
         "update ×": times(row.speedup_update),
         "attn ×": times(row.speedup_attention),
     }
+
+
+def _figure(rows: list[LatencyRow]) -> Figure:
+    from omnitide_cli.display.plot import Bars, Figure, Value
+
+    names = list(dict.fromkeys(map(_name, rows)))
+    by_case = {(_name(row), row.history): row for row in rows}
+
+    def bars(title: str, field: str) -> Bars:
+        series: dict[str, list[Value | None]] = {}
+        for history in dict.fromkeys(row.history for row in rows):
+            found = [by_case.get((name, history)) for name in names]
+            series[f"{history} tokens"] = [None if row is None else Value(getattr(row, field)) for row in found]
+        return Bars(title, names, series)
+
+    return Figure(
+        f"A unit after a long stream: {rows[0].shape}",
+        [
+            bars("update, ms", "update_ms"),
+            bars("attention in it, ms", "attention_ms"),
+            bars("a token of an answer, ms", "decode_ms_per_token"),
+        ],
+    )
