@@ -70,6 +70,11 @@ def session(tmp_path: Path, seconds: float, *arguments: object, **changed: str) 
     return Record([json.loads(line) for line in done.stdout.splitlines()], noted["flashes"], noted["beeps"])
 
 
+def other_work() -> bool:
+    """Whether more wants to run than there are cores."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1)
+
+
 def report(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
     """The figures, for whoever runs this by hand."""
     summary = record.events[-1]
@@ -99,7 +104,7 @@ def test_twenty_seconds(tmp_path: Path) -> None:
     assert summary["lost_sound_s"] == 0
     assert 0 < summary["maintain_idle_s"] <= summary["maintain_s"]
     assert len(record.beeps) >= 3
-    is_busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+    is_busy = other_work()
     assert record.lag_s < (5 if is_busy else 1)
     assert abs(np.median(record.apart_s)) < (LOADED_S if is_busy else TOGETHER_S), record.apart_s
 
@@ -123,8 +128,9 @@ def test_ten_minutes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     report(record, capsys)
     assert abs(len(record.of_type("unit")) - 600) <= 1
     assert len(record.beeps) >= 115
-    # Camera and player are threads and pipes of this machine: one of a hundred times they are late themselves.
-    assert np.mean(np.abs(record.apart_s) < TOGETHER_S) > 0.98
+    # Camera and player are threads and pipes of this machine: when it is busy they are late themselves at times.
+    together = np.mean(np.abs(record.apart_s) < TOGETHER_S)
+    assert together > 0.98 if other_work() else together == 1
     assert abs(np.median(record.apart_s)) < TOGETHER_S / 4
     assert record.lag_s < 1
     summary = record.events[-1]
