@@ -14,7 +14,7 @@ from statistics import fmean, median
 from omnitide_cli.bench.fills import Fill, cycle, packed
 from omnitide_cli.bench.layout import n_cells
 from omnitide_cli.bench.stage import Stage
-from omnitide_cli.errors import UsageError
+from omnitide_cli.errors import ModelError, UsageError
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.session import Session
 from omnitide_cli.runtime.simulation import Stream
@@ -71,7 +71,7 @@ class _Case:
     history: int | None
     session: Session
     fills: list[Fill]
-    times: list[_Times] = field(default_factory=list)
+    times: list[_Times] = field(init=False)
 
     def __post_init__(self) -> None:
         self.times = [_Times() for _ in self.fills]
@@ -149,11 +149,11 @@ class Latency:
         """Cases in the order in which they are measured, each with its session."""
         if "full" in self.policies:
             for history in self.histories:
-                cells = whole_pages(history + self.stream.unit_tokens)
-                if what := shortage(cells, replace(stage.options, policy="full"), stage.model):
-                    notice(f"full at {history} tokens is left out: {what}")
+                try:
+                    session = self._full_session(stage, history)
+                except ModelError as error:
+                    notice(f"full at {history} tokens is left out: {error.message}")
                     continue
-                session = stage.another(cells, policy="full")
                 yield _Case("full", "native", history, session, [packed(stage, session, history)])
         bounded = [policy for policy in self.policies if policy != "full"]
         if not bounded:
@@ -172,6 +172,13 @@ class Latency:
                     limit = [packed(stage, shared, fill.tokens) for fill in fills]
         if limit:
             yield _Case("limit", "packed", None, shared, limit)
+
+    def _full_session(self, stage: Stage, history: int) -> Session:
+        """Raises ModelError when its cache doesn't fit in memory."""
+        cells = whole_pages(history + self.stream.unit_tokens)
+        if what := shortage(cells, replace(stage.options, policy="full"), stage.model):
+            raise ModelError(what)
+        return stage.another(cells, policy="full")
 
     def _rows(self, cases: Sequence[_Case]) -> list[LatencyRow]:
         measured = [case for case in cases if case.is_measured]

@@ -20,8 +20,9 @@ from omnitide_cli.bench.latency import Latency, LatencyRow
 from omnitide_cli.bench.shapes import find_shape, shape_file
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.commands.run import run as command
-from omnitide_cli.errors import UsageError
+from omnitide_cli.errors import ModelError, UsageError
 from omnitide_cli.runtime.history import History, Part
+from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.simulation import Stream
@@ -137,13 +138,27 @@ def test_attention_is_a_part_of_the_update_and_grows_with_the_history(tiny: Path
             session.check()
 
 
-def test_a_full_history_that_does_not_fit_is_left_out_and_named(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnitide_cli.runtime.sizing.available_bytes", lambda: 4000 * 20_000)
+def no_room(_: Model, __: EngineOptions, n_ctx: int) -> int:
+    raise ModelError(f"no context of {n_ctx} cells can be made: out of memory")
+
+
+@pytest.mark.parametrize("told_by_the_system", [True, False])
+def test_a_full_history_that_does_not_fit_is_left_out_and_named(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, told_by_the_system: bool
+) -> None:
+    """Whether the system says so, or the backend when it comes to it."""
+    if told_by_the_system:
+        monkeypatch.setattr("omnitide_cli.runtime.sizing.available_bytes", lambda: 4000 * 20_000)
+    else:
+        monkeypatch.setattr("omnitide_cli.runtime.sizing.available_bytes", lambda: None)
+        sound = Model.add_context
+        monkeypatch.setattr(Model, "add_context", lambda *call: (no_room if call[2] > 1 << 19 else sound)(*call))
     rows, _, said = run(stage, policies=["full", "fifo"], histories=[1024, 1 << 20], repeat=1)
     assert [(row.policy, row.history) for row in rows] == [("full", 1024), ("fifo", 1024), ("fifo", 1 << 20)]
     assert (rows[-1].speedup_update, rows[-1].speedup_attention) == (None, None)
     assert len(said) == 1
-    assert said[0].startswith("full at 1048576 tokens is left out: a cache of")
+    assert said[0].startswith("full at 1048576 tokens is left out: ")
+    assert ("a cache of" in said[0]) == told_by_the_system
 
 
 def test_what_was_measured_before_an_interruption_is_kept(stage: Stage) -> None:
