@@ -231,6 +231,18 @@ def test_every_two_settings_meet() -> None:
         assert {(c[one], c[other]) for c in PAIRS} == {(c[one], c[other]) for c in PRODUCT}
 
 
+def test_layouts_of_an_f32_cache_agree(models: dict[str, Path]) -> None:
+    logits, moved = {}, {}
+    for layout in LAYOUTS:
+        chosen = options_of(layout=layout, cache_type="f32", flash_attn="off")
+        running, stream = run(models["llama"], Stream, chosen)
+        logits[layout], moved[layout] = running.probe(), stream.rows_moved
+        running.close()
+    spread = {layout: float(np.abs(found - logits["native"]).max()) for layout, found in logits.items()}
+    assert max(spread.values()) < 1e-3, spread
+    assert min(moved[layout] for layout in ("eager", "class-packing", "ordered-suffix")) > 0
+
+
 @pytest.mark.parametrize("cache_type", ["f16", "q8_0"])
 def test_error_does_not_grow_with_the_number_of_shifts(models: dict[str, Path], cache_type: str) -> None:
     path = models["qwen2vl"]

@@ -112,6 +112,35 @@ void move_entries(const std::vector<Row> & rows, PristineKeys & pristine) {
     for (size_t i = 0; i < rows.size(); ++i) pristine.put(rows[i].dst, entries[i]);
 }
 
+// Transposed values that lie in this process's memory. A channel's cells are neighbours, and few enough for a core's
+// cache: rows are moved channel by channel, and nothing else is touched.
+template <typename Element>
+void move_in_channels(const ggml_tensor & values, const Group & rows, int thread, int n_threads) {
+    const size_t n = rows.src.values.size();
+    std::vector<Element> gathered(n);
+    for (int64_t channel = thread; channel < values.ne[1]; channel += n_threads) {
+        auto * cells = reinterpret_cast<Element *>(static_cast<char *>(values.data) + static_cast<size_t>(channel) * values.nb[1]);
+        for (size_t i = 0; i < n; ++i) gathered[i] = cells[rows.src.values[i]];
+        for (size_t i = 0; i < n; ++i) cells[rows.dst.values[i]] = gathered[i];
+    }
+}
+
+// A ggml_custom1_op_t on [cells, channels], in place; `group` is the Group to move.
+void move_transposed(ggml_tensor * dst, const ggml_tensor *, int thread, int n_threads, void * group) {
+    const auto & rows = *static_cast<const Group *>(group);
+    if (ggml_element_size(dst) == sizeof(uint16_t)) {
+        move_in_channels<uint16_t>(*dst, rows, thread, n_threads);
+    } else {
+        move_in_channels<uint32_t>(*dst, rows, thread, n_threads);
+    }
+}
+
+bool is_in_memory(const ggml_tensor * tensor) {
+    const size_t size = ggml_element_size(tensor);
+    const bool has_elements = ggml_blck_size(tensor->type) == 1 && (size == sizeof(uint16_t) || size == sizeof(uint32_t));
+    return has_elements && ggml_backend_buffer_is_host(tensor->buffer);
+}
+
 class GraphBuilder {
 public:
     GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache, PristineKeys & pristine)
@@ -174,11 +203,15 @@ private:
             scatter(values, gather(values, rows), rows);
             return;
         }
-        // Flash attention off: memory is [cells, embedding]. Turned once there and back, whole rows can be gathered and
-        // scattered; element by element it took more than twice as long.
-        // Through f32 and a contiguous copy, since ggml copies elements of one type, or to strided places, one call each.
+        // Flash attention off: memory is [cells, embedding].
         const int64_t span = rows.span();
         ggml_tensor * columns = ggml_view_2d(ctx_, v, span, v->ne[0], ggml_element_size(v) * static_cast<size_t>(v->ne[1]), 0);
+        if (is_in_memory(v)) {
+            expand(ggml_map_custom1_inplace(ctx_, columns, move_transposed, GGML_N_TASKS_MAX, const_cast<Group *>(&rows)));
+            return;
+        }
+        // Elsewhere with what every backend has: turned there and back, whole rows can be gathered and scattered.
+        // Through f32 and a contiguous copy, since ggml copies elements of one type, or to strided places, one call each.
         ggml_tensor * table = expand(ggml_cast(ctx_, ggml_transpose(ctx_, columns), GGML_TYPE_F32));
         ggml_tensor * moved = ggml_set_rows(ctx_, table, gather(table, rows), rows.dst.tensor);
         expand(ggml_cpy(ctx_, ggml_cast(ctx_, ggml_transpose(ctx_, moved), v->type), columns));
