@@ -99,10 +99,11 @@ def check_policy(options: EngineOptions) -> None:
         return
     if options.flash_attn == "on":
         raise UsageError(
-            "--policy h2o reads attention, which flash attention doesn't show", "leave --flash-attn on out"
+            "--policy h2o reads attention, which flash attention doesn't show",
+            "choose --flash-attn off, or another policy",
         )
     if options.cache_type == "q8_0":
         raise UsageError(
             "--policy h2o reads attention, and a q8_0 cache needs flash attention, which doesn't show it",
-            "leave --cache-type q8_0 out, or choose another policy",
+            "choose --cache-type f16, or another policy",
         )

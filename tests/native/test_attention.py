@@ -210,7 +210,7 @@ def test_a_session_may_go_on_with_h2o_and_without_it(models: dict[str, Path]) ->
 
 
 def test_flash_attention_and_quantised_caches_are_refused(models: dict[str, Path]) -> None:
-    for changes, part in (({"flash_attn": "on"}, "--flash-attn"), ({"cache_type": "q8_0"}, "q8_0")):
+    for changes, part in (({"flash_attn": "on"}, "--flash-attn off"), ({"cache_type": "q8_0"}, "--cache-type f16")):
         with pytest.raises(UsageError, match="--policy h2o reads attention") as refusal:
             Running.open(models["qwen2vl"], replace(H2O, **changes), N_CTX)  # type: ignore[arg-type]
         assert part in refusal.value.hint
