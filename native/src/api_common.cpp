@@ -50,7 +50,7 @@ HistorySettings history_settings(const ot_session_params & p) {
     s.pick.audio_sinks = p.audio_sinks;
     s.pick.text_budget = p.text_budget;
     s.pick.sinks = p.sinks;
-    s.page.planner = checked(p.planner, Planner::Auto, "layout planner");
+    s.page.planner = checked(p.planner, Planner::HoleFilling, "layout planner");
     s.page.min_pages = p.min_pages;
     s.cost = cost_from(p.cost, p.threads);
     s.geometry = {p.page_size, p.subblock_size, p.span_align};

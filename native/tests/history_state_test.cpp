@@ -101,7 +101,7 @@ std::string violation_after(const std::function<void(std::vector<Unit> &)> & cha
 }  // namespace
 
 TEST(a_restored_history_goes_on_as_the_saved_one) {
-    for (const Planner planner : {Planner::Native, Planner::Eager, Planner::ClassPacking, Planner::OrderedSuffix, Planner::Auto}) {
+    for (const Planner planner : {Planner::Native, Planner::Eager, Planner::ClassPacking, Planner::OrderedSuffix, Planner::HoleFilling, Planner::Auto}) {
         for (const Policy policy : {Policy::OmniPick, Policy::Fifo, Policy::Token, Policy::StreamingLlm, Policy::H2o}) {
             for (const bool mrope : {false, true}) {
                 HistorySettings s = settings(planner, policy);

@@ -193,7 +193,7 @@ void check_plan(const Layout & layout, const MigrationPlan & plan) {
 TEST(placements_of_the_planners) {
     CHECK(placement_for(Planner::Native) == Placement::Native);
     CHECK(placement_for(Planner::ClassPacking) == Placement::Class);
-    for (const Planner planner : {Planner::Eager, Planner::OrderedSuffix, Planner::Auto}) CHECK(placement_for(planner) == Placement::Span);
+    for (const Planner planner : {Planner::Eager, Planner::OrderedSuffix, Planner::HoleFilling, Planner::Auto}) CHECK(placement_for(planner) == Placement::Span);
 }
 
 TEST(native_never_moves) {
@@ -255,8 +255,24 @@ TEST(ordered_suffix_moves_the_shortest_suffix_that_wins_enough) {
     }
 }
 
+TEST(hole_filling_moves_what_lies_behind_the_shortest_span) {
+    struct Case { const char * cells; const char * moves; };
+    for (const Case & c : std::vector<Case>{
+             {"S...r...r...r...", "4>1 8>2 12>3 "},
+             {"Sr..rr..rr......", "8>2 9>3 "},  // the page before the last one has room enough as it is
+             {"....rrrr", "4>0 5>1 6>2 7>3 "},
+             {"S...S...r...r...", "8>1 12>2 "},  // must-keep cells stay in the span
+             {"S...r...r...S...", ""},
+             {"rr.r....", ""},                   // within a page nothing is won
+             {"........", ""},
+         }) {
+        CHECK_EQ(moves_of(plan_hole_filling(layout_of(c.cells, kNoRounding))), c.moves);
+    }
+}
+
 TEST(random_plans) {
     uint32_t packed = 0;
+    uint32_t filled = 0;
     uint32_t suffixes = 0;
     for (uint32_t seed = 0; seed < 4000 && !check::failed(); ++seed) {
         Random random(seed);
@@ -281,7 +297,16 @@ TEST(random_plans) {
         check_plan(layout, suffix);
         CHECK(same(suffix.moves, naive_ordered_suffix(layout, min_pages)));
         suffixes += suffix.accepted;
+
+        const MigrationPlan filling = plan_hole_filling(layout);
+        check_plan(layout, filling);
+        CHECK(filling.after.page_span <= suffix.after.page_span);
+        CHECK(filling.after.active_pages <= filling.before.active_pages);
+        if (suffix.accepted && filling.after.page_span == suffix.after.page_span) CHECK(filling.moves.size() <= suffix.moves.size());
+        if (filling.accepted && filling.after.page_span == eager.after.page_span) CHECK(filling.moves.size() <= eager.moves.size());
+        filled += filling.accepted;
     }
+    CHECK(filled > 300);
     CHECK(packed > 300);
     CHECK(suffixes > 300);
 }

@@ -14,7 +14,7 @@ import typer
 from omnitide_cli.errors import UsageError
 
 Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm", "h2o"]
-Layout = Literal["auto", "class-packing", "ordered-suffix", "native", "eager"]
+Layout = Literal["auto", "class-packing", "ordered-suffix", "hole-filling", "native", "eager"]
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]
 FlashAttention = Literal["auto", "on", "off"]

@@ -28,6 +28,7 @@ LAYOUTS = {
     "eager": lib.OT_PLANNER_EAGER,
     "class-packing": lib.OT_PLANNER_CLASS_PACKING,
     "ordered-suffix": lib.OT_PLANNER_ORDERED_SUFFIX,
+    "hole-filling": lib.OT_PLANNER_HOLE_FILLING,
     "auto": lib.OT_PLANNER_AUTO,
 }
 LAYOUT_NAMES = {value: name for name, value in LAYOUTS.items()}

@@ -194,7 +194,7 @@ def assert_exact(subjects: Subjects, name: str, policy: str, positions: str, cac
     assert np.abs(native).max() > 1.0
     assert max(spread.values()) < LOGITS_TOLERANCE[cache_type], spread
     assert moved["native"] == 0
-    assert min(moved[layout] for layout in ("eager", "class-packing", "ordered-suffix")) > 0
+    assert min(moved[layout] for layout in ("eager", "class-packing", "ordered-suffix", "hole-filling")) > 0
 
 
 @pytest.mark.parametrize(("name", "policy", "positions", "cache_type"), PAIRS)

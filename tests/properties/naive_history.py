@@ -179,6 +179,12 @@ class NaiveHistory:
                 seen["decoded" if unit.kind == "response" else "large" if size >= LARGE else "small"] += size
         total = sum(seen.values())
         work = Work(*(arriving * n / total for n in seen.values())) if total else Work(arriving, 0, 0)
+        planners = ["native", "class-packing", "hole-filling", "ordered-suffix"]
+        filled = naive_layout.moved(
+            done.layout, naive_layout.plan("hole-filling", done.layout, self.geometry, self.min_pages)
+        )
+        if naive_layout.stats(filled, self.geometry).page_span > naive_layout.round_up(tokens, self.geometry.page):
+            planners.append("eager")
         return {
             planner: costs.total(
                 planner,
@@ -189,5 +195,5 @@ class NaiveHistory:
                 work=work,
                 shifted=set(done.shifts),
             )
-            for planner in ("native", "class-packing", "ordered-suffix", "eager")
+            for planner in planners
         }

@@ -111,6 +111,8 @@ def plan(planner: str, cells: str, geometry: Geometry, min_pages: int) -> Moves:
         return _class_packing(cells, geometry)
     if planner == "ordered-suffix":
         return _ordered_suffix(cells, geometry, min_pages)
+    if planner == "hole-filling":
+        return _hole_filling(cells, geometry)
     return {}
 
 
@@ -169,6 +171,14 @@ def _ordered_suffix(cells: str, geometry: Geometry, min_pages: int) -> Moves:
         if after.physical_span < before.physical_span:
             return moves
     return {}
+
+
+def _hole_filling(cells: str, geometry: Geometry) -> Moves:
+    used = used_cells(cells)
+    end = round_up(max([len(used), *(cell + 1 for cell in used if cells[cell] == "M")]), geometry.page)
+    behind = [cell for cell in used if cell >= end]
+    holes = [cell for cell in range(min(end, len(cells))) if cells[cell] == "."]
+    return dict(zip(behind, holes, strict=False))
 
 
 # --- costs, by the native defaults

@@ -281,6 +281,8 @@ class Histories(RuleBasedStateMachine):
             assert (after.active_pages, after.holes) == (pages, 0)
         elif planner == "class-packing" and done.moves and naive.n_cells % geometry.page == 0:
             assert after.active_pages <= pages + must_pages
+        elif planner == "hole-filling" and "M" not in done.layout[after.useful_cells :]:
+            assert after.page_span == round_up(after.useful_cells, geometry.page)
         elif planner == "ordered-suffix" and done.moves:
             assert before.page_span - after.page_span >= naive.min_pages * geometry.page
         if naive.planner == "auto":

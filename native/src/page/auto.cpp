@@ -23,12 +23,13 @@ double attention_until_full(const Layout & layout, Placement placement, const Ou
 }  // namespace
 
 MigrationPlan plan_auto(const Layout & layout, uint32_t min_pages, const CostModel & cost, const Outlook & outlook) {
-    // The fewest moves first: of equal plans, the first wins.
+    // The fewest moves first, as a rule: of equal plans, the first wins.
     std::vector<MigrationPlan> plans;
     plans.push_back(plan_native(layout));
     plans.push_back(plan_class_packing(layout));
+    plans.push_back(plan_hole_filling(layout));
     plans.push_back(plan_ordered_suffix(layout, min_pages));
-    plans.push_back(plan_eager(layout));
+    if (plans[2].after.page_span > page_span(layout.used(), layout.geometry())) plans.push_back(plan_eager(layout));
 
     size_t best = 0;
     double least = 0;

@@ -16,7 +16,8 @@ struct Outlook {
     std::vector<bool> shifted;  // one a cell: its keys are rewritten by the position shift in any case
 };
 
-// The cheapest of native, class-packing, ordered-suffix and eager; `planner` of the plan says which.
+// The cheapest of native, class-packing, hole-filling and ordered-suffix; `planner` of the plan says which. Eager is weighed
+// where must-keep cells far behind keep the others from the shortest span.
 MigrationPlan plan_auto(const Layout & layout, uint32_t min_pages, const CostModel & cost, const Outlook & outlook);
 
 }  // namespace ot

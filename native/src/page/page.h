@@ -77,7 +77,7 @@ std::vector<Cell> place(const Layout & layout, uint32_t n, Placement placement, 
 // --- planners: what moves ------------------------------------------------------------------------------------------
 
 // The values are part of the C API (OT_PLANNER_*). Auto picks the cheapest predicted among the others.
-enum class Planner : uint8_t { Native, Eager, ClassPacking, OrderedSuffix, Auto };
+enum class Planner : uint8_t { Native, Eager, ClassPacking, OrderedSuffix, Auto, HoleFilling };
 
 Placement placement_for(Planner planner);
 
@@ -103,6 +103,7 @@ MigrationPlan plan_native(const Layout & layout);
 MigrationPlan plan_eager(const Layout & layout);
 MigrationPlan plan_class_packing(const Layout & layout);
 MigrationPlan plan_ordered_suffix(const Layout & layout, uint32_t min_pages);
+MigrationPlan plan_hole_filling(const Layout & layout);
 
 // The layout after the moves (sources become free first: moves are gather-then-scatter).
 Layout moved(const Layout & layout, const std::vector<Move> & moves);

@@ -75,6 +75,7 @@ MigrationPlan History::plan_migration(const std::vector<Shift> & shifts) const {
         case Planner::Eager: return plan_eager(layout_);
         case Planner::ClassPacking: return plan_class_packing(layout_);
         case Planner::OrderedSuffix: return plan_ordered_suffix(layout_, page.min_pages);
+        case Planner::HoleFilling: return plan_hole_filling(layout_);
         case Planner::Auto: break;
     }
     Outlook outlook;

@@ -45,7 +45,7 @@ def layout(
     from omnitide_cli.runtime.options import check_watermarks
     from omnitide_cli.runtime.simulation import Stream
 
-    names = layouts or ["class-packing", "ordered-suffix", "auto"]
+    names = layouts or ["class-packing", "ordered-suffix", "hole-filling", "auto"]
     options.check_names("layout", names, options.LAYOUTS)
     file, unit_tokens = language_model(model, shape, layers)
     marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
