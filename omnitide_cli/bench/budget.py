@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 from omnitide_cli.bench.layout import n_cells
-from omnitide_cli.bench.session import Run
+from omnitide_cli.bench.session import Percentiles, Run
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.runtime.history import Part
 from omnitide_cli.runtime.simulation import Stream
@@ -22,7 +23,8 @@ ENOUGH = 20
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
     """media_s: seconds of media until the budget is exceeded; None: never. kv_bytes: the most that was taken, for
-    `full` what it takes at that second; media_run_s: how long the session was that shows it, 0 where it is worked out.
+    `full` what it takes at that second; media_run_s: how long the session was that shows it, 0 where it is worked out;
+    per_retention_ms: what each of its retentions took, planning and relocation in all layers that were there.
     """
 
     policy: str
@@ -35,6 +37,7 @@ class BudgetRow:
     tokens_per_s: float
     retentions: int
     media_run_s: float
+    per_retention_ms: Percentiles | None
     says: str
     type: str = "budget"
 
@@ -53,6 +56,7 @@ def budget_of_run(run: Run, budget: int) -> BudgetRow:
         tokens_per_s=run.media_tokens / max(row.media_s, 1e-9),
         retentions=row.retentions,
         media_s=row.media_s,
+        per_retention_ms=row.per_retention_ms,
     )
 
 
@@ -73,13 +77,16 @@ def budget_of_shape(
     if policy == "full":
         return worked_out(budget, per_cell, stream.system_tokens, stream.unit_tokens)
     stage.add(session, "system", [Part("system", stream.system_tokens)])
-    retentions = units = taken = 0
-    while retentions < ENOUGH:
+    units = taken = 0
+    times: list[float] = []
+    while len(times) < ENOUGH:
         stage.add(session, "media", stream.parts())
         units += 1
-        retentions += session.maintain().retained
+        began = perf_counter()
+        if session.maintain().retained:
+            times.append((perf_counter() - began) * 1000)
         taken = max(taken, session.snapshot().kv_bytes_allocated)
-        progress(f"{policy} {marks[0]}/{marks[1]}: {retentions} of {ENOUGH} retentions")
+        progress(f"{policy} {marks[0]}/{marks[1]}: {len(times)} of {ENOUGH} retentions")
     session.check()
     return _bounded(
         policy=policy,
@@ -88,8 +95,9 @@ def budget_of_shape(
         taken=round(taken * scale),
         bytes_per_cell=per_cell,
         tokens_per_s=stream.unit_tokens,
-        retentions=retentions,
+        retentions=len(times),
         media_s=units,
+        per_retention_ms=Percentiles.of(times),
     )
 
 
@@ -109,6 +117,7 @@ def worked_out(budget: int, bytes_per_cell: int, system_tokens: int, tokens_per_
         tokens_per_s=tokens_per_s,
         retentions=0,
         media_run_s=0.0,
+        per_retention_ms=None,
         says=f"exceeded after {seconds:.0f} s: {each}",
     )
 
@@ -123,8 +132,11 @@ def _bounded(
     tokens_per_s: float,
     retentions: int,
     media_s: float,
+    per_retention_ms: Percentiles | None,
 ) -> BudgetRow:
     run = f"{media_s:.0f} s with {retentions} retentions took {taken / 2**30:.3f} GiB at most"
+    if per_retention_ms is not None:
+        run += f", {per_retention_ms.p50:.1f} ms a retention (p99 {per_retention_ms.p99:.1f})"
     if taken > budget:
         says, reached = f"exceeded from the start: {run}", 0.0
     elif retentions >= ENOUGH:
@@ -142,5 +154,6 @@ def _bounded(
         tokens_per_s=tokens_per_s,
         retentions=retentions,
         media_run_s=media_s,
+        per_retention_ms=per_retention_ms,
         says=says,
     )

@@ -18,17 +18,16 @@ def named(row: Row) -> str:
 
 def times(rows: list[Row]) -> list[Row]:
     """Milliseconds a unit, but for what says s."""
+    is_watched = any(row["per_unit"]["attention"] is not None for row in rows)
     return [
         {
             "policy": named(row),
-            "media s": row["media_s"],
-            "loop s": row["stream_loop_s"],
-            "encode": row["per_unit"]["encode"],
-            "prefill": row["per_unit"]["prefill"],
-            "upkeep": row["per_unit"]["maintain"],
-            "p50": row["per_unit_ms"]["p50"],
-            "p95": row["per_unit_ms"]["p95"],
-            "p99": row["per_unit_ms"]["p99"],
+            "loop s": f"{row['stream_loop_s']:.1f}",
+            "encode": _ms(row["per_unit"]["encode"]),
+            "prefill": _ms(row["per_unit"]["prefill"]),
+            **({"attn": _ms(row["per_unit"]["attention"])} if is_watched else {}),
+            "upkeep": _ms(row["per_unit"]["maintain"]),
+            **{name: _ms(value) for name, value in row["per_unit_ms"].items()},
         }
         for row in rows
     ]
@@ -36,18 +35,27 @@ def times(rows: list[Row]) -> list[Row]:
 
 def memory(rows: list[Row]) -> list[Row]:
     """What it took, and why a session ended early."""
+    is_stopped = any(row["stopped"] for row in rows)
     return [
         {
             "policy": named(row),
-            "peak RSS MB": row["peak_rss_bytes"] / 1e6,
-            "KV MB": row["kv_bytes"]["allocated"] / 1e6,
-            "within span": row["kv_bytes"]["span"] / 1e6,
-            "peak tokens": row["peak_history_tokens"],
+            "s": f"{row['media_s']:.0f}",
+            "RSS MB": f"{row['peak_rss_bytes'] / 1e6:.1f}",
+            "KV MB": f"{row['kv_bytes']['allocated'] / 1e6:.1f}",
+            "in span": f"{row['kv_bytes']['span'] / 1e6:.1f}",
+            "tokens": row["peak_history_tokens"],
             "retentions": row["retentions"],
-            "stopped": row["stopped"] or "–",
+            "p99 ms": _ms(row["per_retention_ms"] and row["per_retention_ms"]["p99"]),
+            **({"stopped": row["stopped"] or "–"} if is_stopped else {}),
         }
         for row in rows
     ]
+
+
+def _ms(value: float | None) -> str:
+    return (
+        "–" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+    )
 
 
 def figure(rows: list[Row]) -> Figure:

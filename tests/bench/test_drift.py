@@ -87,3 +87,4 @@ def test_the_command_prints_rows(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert all(fields <= row.keys() for row in rows)
     assert {path.name for path in tmp_path.iterdir()} == {"drift.csv", "drift.svg"}
     assert run(app, ["bench", "drift", str(EXAMPLE), "--policy", "full"]) == 2
+    assert run(app, ["bench", "drift", str(EXAMPLE), "--policy", "h2o"]) == 2

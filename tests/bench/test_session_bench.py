@@ -14,7 +14,7 @@ import pytest
 from omnitide_cli.app import app
 from omnitide_cli.bench.apart import run_apart
 from omnitide_cli.bench.budget import ENOUGH, budget_of_run, budget_of_shape, worked_out
-from omnitide_cli.bench.session import Job, Percentiles, Run, run_session, typical
+from omnitide_cli.bench.session import Job, Percentiles, Run, run_session, typical, with_attention
 from omnitide_cli.bench.shapes import shape_file
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.catalog.files import fetch_files, find_manifest
@@ -90,9 +90,20 @@ def test_a_session_says_where_its_time_went() -> None:
     assert 0 < spent * row.units / 1000 + row.answer_s <= row.stream_loop_s
     assert row.answer_s > 0
     assert row.per_unit.attention is None
-    assert 0 < row.per_unit_ms.p50 <= row.per_unit_ms.p95 <= row.per_unit_ms.p99
+    for found_ms in (row.per_unit_ms, row.per_retention_ms):
+        assert found_ms is not None
+        assert 0 < found_ms.p50 <= found_ms.p95 <= found_ms.p99
     assert found.media_tokens == 24 * 45
     assert row.peak_history_tokens < 500 < found.system_tokens + found.media_tokens
+
+
+def test_attention_is_watched_in_a_run_of_its_own() -> None:
+    plain, watched = ran(job(), stop_after=6), ran(replace(job(), watched=True), stop_after=6)
+    found = with_attention(plain, watched).row.per_unit
+    assert found.attention is not None
+    assert 0 < found.attention < watched.row.per_unit.prefill * 2
+    assert replace(found, attention=None) == plain.row.per_unit
+    assert watched.row.peak_history_tokens == plain.row.peak_history_tokens, "it leaves no trace"
 
 
 def test_a_full_cache_ends_a_session_and_is_said() -> None:
@@ -114,7 +125,9 @@ def test_repeated_runs_become_medians_and_the_largest_memory() -> None:
         for loop, rss in ((1.0, 5), (9.0, 7), (2.0, 6))
     ]
     row = typical([replace(one, row=row) for row in rows]).row
-    assert (row.stream_loop_s, row.per_unit_ms.p95, row.peak_rss_bytes, row.repeat) == (2.0, 2.0, 7, 3)
+    assert (row.stream_loop_s, row.peak_rss_bytes, row.repeat) == (2.0, 7, 3)
+    assert row.per_unit_ms == Percentiles(2.0, 2.0, 2.0)
+    assert row.per_retention_ms is None
 
 
 # --- budgets
@@ -148,6 +161,8 @@ def test_a_shape_with_fewer_layers_stands_for_all_of_them(tmp_path: Path) -> Non
     assert bounded.says.startswith("never: ")
     assert bounded.retentions == ENOUGH
     assert bounded.kv_bytes < 10**7
+    assert bounded.per_retention_ms is not None
+    assert bounded.per_retention_ms.p50 > 0
     assert scaled.kv_bytes == pytest.approx(bounded.kv_bytes, rel=0.05)
 
 
@@ -178,7 +193,7 @@ def test_what_are_no_bytes(text: str) -> None:
 
 
 def test_policies_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    size = ["--units", "24", *MARKS, "--kv-budget", "1MB", "--policy", "full", "--policy", "fifo"]
+    size = ["--units", "24", *MARKS, "--attention", "--kv-budget", "1MB", "--policy", "full", "--policy", "fifo"]
     assert run(app, ["bench", "session", str(EXAMPLE), *size, "--json", "--out", str(tmp_path)]) == 0
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     sessions, budgets = ([row for row in rows if row["type"] == kind] for kind in ("session", "budget"))
@@ -186,6 +201,7 @@ def test_policies_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     needed = {"media_s", "stream_loop_s", "per_unit", "per_unit_ms", "peak_rss_bytes", "kv_bytes"}
     assert all(needed <= row.keys() for row in sessions)
     assert sessions[0]["per_unit"].keys() == {"encode", "prefill", "attention", "maintain"}
+    assert all(0 < row["per_unit"]["attention"] < 1000 for row in sessions)
     full, fifo = budgets
     per_second = 45 * full["bytes_per_cell"]
     assert full["media_s"] == pytest.approx(1e6 / per_second, abs=1)
@@ -194,7 +210,7 @@ def test_policies_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]
         kept = list(csv.DictReader(file))
     assert [row["policy"] for row in kept] == ["full", "fifo"]
     assert float(kept[1]["per_unit.prefill"]) == sessions[1]["per_unit"]["prefill"]
-    assert kept[0]["per_unit.attention"] == kept[0]["high_watermark"] == ""
+    assert kept[0]["high_watermark"] == ""
     assert {path.name for path in tmp_path.iterdir()} == {"session.csv", "session.svg", "session-budget.csv"}
 
 

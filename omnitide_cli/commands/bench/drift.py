@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from omnitide_cli.display.plot import Figure
 
 DEFAULT_ROUNDS = (1, 10, 100)
+UNFIT = {
+    "full": "evicts nothing",
+    "h2o": "keeps what attention looks at, which differs from one cache type to the next",
+}
 
 
 def drift(
@@ -53,8 +57,8 @@ def drift(
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.template import Template
 
-    if policy == "full":
-        raise UsageError("--policy full evicts nothing", "choose another policy")
+    if policy in UNFIT:
+        raise UsageError(f"--policy {policy} {UNFIT[policy]}", "choose another policy")
     manifest = find_manifest(model)
     flags = {
         "policy": policy,

@@ -137,12 +137,15 @@ def _cells(row: LatencyRow) -> dict[str, Any]:
 
 
 def _figure(rows: list[LatencyRow]) -> Figure:
-    from omnitide_cli.display.plot import Bars, Figure, Value
+    from omnitide_cli.display.plot import Bars, Figure, Lines, Value
 
     names = list(dict.fromkeys(map(_name, rows)))
     by_case = {(_name(row), row.history): row for row in rows}
 
-    def bars(title: str, field: str) -> Bars:
+    def chart(title: str, field: str) -> Bars | Lines:
+        if len({row.history for row in rows}) > 1:
+            grown = {name: [(row.history, getattr(row, field)) for row in rows if _name(row) == name] for name in names}
+            return Lines(title, "tokens of the stream so far", grown, log_x=True)
         series: dict[str, list[Value | None]] = {}
         for history in dict.fromkeys(row.history for row in rows):
             found = [by_case.get((name, history)) for name in names]
@@ -152,8 +155,8 @@ def _figure(rows: list[LatencyRow]) -> Figure:
     return Figure(
         f"A unit after a long stream: {rows[0].shape}",
         [
-            bars("update, ms", "update_ms"),
-            bars("attention in it, ms", "attention_ms"),
-            bars("a token of an answer, ms", "decode_ms_per_token"),
+            chart("update, ms", "update_ms"),
+            chart("attention in it, ms", "attention_ms"),
+            chart("a token of an answer, ms", "decode_ms_per_token"),
         ],
     )

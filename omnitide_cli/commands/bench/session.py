@@ -18,6 +18,7 @@ from omnitide_cli.commands.bench.subject import (
     Watermarks,
     language_model,
     machine_options,
+    policies_to_compare,
     watermark_pairs,
 )
 from omnitide_cli.errors import UsageError
@@ -33,7 +34,7 @@ UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "Mi
 
 def session(
     source: Annotated[
-        str | None, typer.Argument(help="A clip; not with --shape.", metavar="[SOURCE]", show_default=False)
+        str | None, typer.Argument(help="A clip; not with --shape.", metavar="SOURCE", show_default=False)
     ] = None,
     policies: Annotated[
         list[str] | None,
@@ -53,6 +54,9 @@ def session(
             "--kv-budget", help="Seconds that these bytes of keys and values last.", metavar="4GiB", show_default=False
         ),
     ] = None,
+    attention: Annotated[
+        bool, typer.Option("--attention", help="One more run of each, to see what of the prefill attention takes.")
+    ] = False,
     repeat: Annotated[int, typer.Option("--repeat", help="Runs of each, in turn.", min=1, metavar="N")] = 1,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
@@ -73,16 +77,15 @@ def session(
 ) -> None:
     """Run a clip through whole sessions, one process each: time and its split, percentiles a unit, memory.
 
-    --kv-budget says how many seconds of media fit so many bytes. With --shape nothing is computed: a stream of such
-    units runs through retention in a cache of that shape. Ctrl-C prints what there is by then.
+    --kv-budget says after how many seconds of media so many bytes are exceeded. With --shape nothing is computed: a
+    stream of such units runs through retention in a cache of that shape. Ctrl-C prints what there is by then.
     """
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.run import INTERRUPTED
     from omnitide_cli.display.sessions import figure, memory, named, times
     from omnitide_cli.display.status import StatusLine
 
-    names = list(dict.fromkeys(policies or ("full", "omnipick")))
-    options.check_names("policy", names, options.POLICIES)
+    names = policies or ["full", "omnipick"]
     budget = None if kv_budget is None else byte_count(kv_budget)
     status = StatusLine(sys.stderr)
     chosen = {"layout": layout, "positions": positions, "ctx": ctx}
@@ -102,7 +105,7 @@ def session(
             from omnitide_cli.bench.budget import budget_of_run
 
             jobs = _jobs(source, names, watermarks, units, every, model, mmproj, {**chosen, **machine})
-            found = _run(jobs, repeat, interrupt, status)
+            found = _run(jobs, repeat, attention, interrupt, status)
             budgets = [] if budget is None else [asdict(budget_of_run(run, budget)) for run in found]
     status.clear()
     rows = [asdict(run.row) for run in found]
@@ -166,24 +169,31 @@ def _jobs(
             units,
             tuple((question.seconds, question.text) for question in asked),
         )
-        for name, (high, low) in _cases(names, watermark_pairs(watermarks, chosen))
+        for name, (high, low) in _cases(policies_to_compare(names, chosen), watermark_pairs(watermarks, chosen))
     ]
 
 
-def _run(jobs: list[Job], repeat: int, interrupt: Interrupt, status: StatusLine) -> list[Run]:
+def _run(jobs: list[Job], repeat: int, attention: bool, interrupt: Interrupt, status: StatusLine) -> list[Run]:
     """Every job in turn, `repeat` times; those that came to something."""
     from omnitide_cli.bench.apart import run_apart
-    from omnitide_cli.bench.session import run_session, typical
+    from omnitide_cli.bench.session import run_session, typical, with_attention
 
     runs: dict[str, list[Run]] = {}
-    for _ in range(repeat):
-        for job in jobs:
-            if interrupt.requested:
-                break
-            run = run_apart(run_session, job, progress=status.show, stopped=lambda: interrupt.requested)
-            if run.row.units:
-                runs.setdefault(job.name, []).append(run)
-    return [typical(found) for found in runs.values()]
+    for job in jobs * repeat:
+        if interrupt.requested:
+            break
+        run = run_apart(run_session, job, progress=status.show, stopped=lambda: interrupt.requested)
+        if run.row.units:
+            runs.setdefault(job.name, []).append(run)
+    found = {name: typical(each) for name, each in runs.items()}
+    for job in jobs if attention else ():
+        if interrupt.requested:
+            break
+        watched = replace(job, watched=True)
+        run = run_apart(run_session, watched, progress=status.show, stopped=lambda: interrupt.requested)
+        if job.name in found and not run.row.stopped:
+            found[job.name] = with_attention(found[job.name], run)
+    return list(found.values())
 
 
 def _shape_budgets(
@@ -212,7 +222,7 @@ def _shape_budgets(
     chosen: EngineOptions = replace(machine_options(**machine), **known, unit_tokens=stream.unit_tokens)  # type: ignore[arg-type]
     rows = []
     with Stage(file, chosen) as stage:
-        for name, marks in _cases(names, watermark_pairs(watermarks, chosen)):
+        for name, marks in _cases(policies_to_compare(names, chosen), watermark_pairs(watermarks, chosen)):
             limits = replace(chosen, policy=name, high_watermark=marks[0], low_watermark=marks[1])
             check_watermarks(limits)
             check_low_watermark(limits, stream.system_tokens)
