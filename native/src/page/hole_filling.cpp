@@ -12,8 +12,9 @@ namespace ot {
 
 MigrationPlan plan_hole_filling(const Layout & layout) {
     const LayoutStats before = layout.stats();
+    const Cell last = layout.end();
     uint32_t end = layout.used();  // of the shortest span: must-keep cells stay in it
-    for (Cell cell = layout.end(); cell-- > end;) {
+    for (Cell cell = last; cell-- > end;) {
         if (layout.at(cell) == CellClass::Must) end = cell + 1;
     }
     end = page_span(end, layout.geometry());
@@ -21,7 +22,7 @@ MigrationPlan plan_hole_filling(const Layout & layout) {
 
     std::vector<Move> moves;
     Cell hole = 0;
-    for (Cell src = end; src < layout.end(); ++src) {
+    for (Cell src = end; src < last; ++src) {
         if (layout.at(src) == CellClass::Free) continue;
         while (layout.at(hole) != CellClass::Free) ++hole;
         moves.push_back({src, hole++});
