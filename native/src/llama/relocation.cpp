@@ -49,12 +49,13 @@ struct Group {
         return 1 + std::max(last_src, last_dst);
     }
 
-    void declare(ggml_context * ctx) {
+    // in_memory: rows lie in this process's memory.
+    void declare(ggml_context * ctx, bool in_memory) {
         src.declare(ctx);
         dst.declare(ctx);
         delta.declare(ctx);
         slot.declare(ctx);
-        turns.declare(ctx);
+        if (!in_memory) turns.declare(ctx);
     }
 
     void upload() const {
@@ -135,11 +136,7 @@ void move_transposed(ggml_tensor * dst, const ggml_tensor *, int thread, int n_t
     }
 }
 
-bool is_in_memory(const ggml_tensor * tensor) {
-    const size_t size = ggml_element_size(tensor);
-    const bool has_elements = ggml_blck_size(tensor->type) == 1 && (size == sizeof(uint16_t) || size == sizeof(uint32_t));
-    return has_elements && ggml_backend_buffer_is_host(tensor->buffer);
-}
+bool is_in_memory(const ggml_tensor * tensor) { return ggml_backend_buffer_is_host(tensor->buffer); }
 
 class GraphBuilder {
 public:
@@ -206,7 +203,8 @@ private:
         // Flash attention off: memory is [cells, embedding].
         const int64_t span = rows.span();
         ggml_tensor * columns = ggml_view_2d(ctx_, v, span, v->ne[0], ggml_element_size(v) * static_cast<size_t>(v->ne[1]), 0);
-        if (is_in_memory(v)) {
+        const size_t size = ggml_element_size(v);  // no quantised type is ever transposed
+        if (is_in_memory(v) && (size == sizeof(uint16_t) || size == sizeof(uint32_t))) {
             expand(ggml_map_custom1_inplace(ctx_, columns, move_transposed, GGML_N_TASKS_MAX, const_cast<Group *>(&rows)));
             return;
         }
@@ -227,6 +225,13 @@ private:
 
 // Tensors of one layer's graph at most, views and inputs among them.
 constexpr size_t nodes_per_layer = 56;
+
+// A backend keeps the number of the last decode, before the first of which it is not the user's.
+void set_threads(ggml_backend_t backend, int n_threads) {
+    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
+    void * found = ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
+    if (found) reinterpret_cast<ggml_backend_set_n_threads_t>(found)(backend, n_threads);
+}
 
 }  // namespace
 
@@ -252,6 +257,7 @@ struct Relocator::Scheduler {
         for (int i = 0; i < ggml_backend_sched_get_n_backends(of_context); ++i) {
             backends.push_back(ggml_backend_sched_get_backend(of_context, i));
             buffer_types.push_back(ggml_backend_sched_get_buffer_type(of_context, backends.back()));
+            set_threads(backends.back(), context.get_cparams().n_threads_batch);
         }
         sched.reset(ggml_backend_sched_new(backends.data(), buffer_types.data(), static_cast<int>(backends.size()), max_nodes, false, false));
     }
@@ -276,10 +282,10 @@ bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKey
     ggml_context_ptr ctx{ggml_init(params)};
     ggml_cgraph * graph = ggml_new_graph_custom(ctx.get(), max_nodes, false);
 
-    groups.moved.declare(ctx.get());
-    groups.first.declare(ctx.get());
-    groups.again.declare(ctx.get());
-    groups.values.declare(ctx.get());
+    const bool in_memory = std::all_of(layers.begin(), layers.end(), [&cache](uint32_t layer) {
+        return is_in_memory(cache.get_k_storage(static_cast<int32_t>(layer)));
+    });
+    for (Group * rows : {&groups.moved, &groups.first, &groups.again, &groups.values}) rows->declare(ctx.get(), in_memory);
     ggml_tensor * hadamard = groups.shifts() ? cache.build_input_k_rot(ctx.get()) : nullptr;
 
     GraphBuilder builder{ctx.get(), graph, context, cache, pristine};
@@ -289,10 +295,7 @@ bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKey
     context.synchronize();
     ggml_backend_sched_reset(sched);
     if (!ggml_backend_sched_alloc_graph(sched, graph)) return false;
-    groups.moved.upload();
-    groups.first.upload();
-    groups.again.upload();
-    groups.values.upload();
+    for (const Group * rows : {&groups.moved, &groups.first, &groups.again, &groups.values}) rows->upload();
     if (hadamard && hadamard->buffer) cache.set_input_k_rot(hadamard);
     const ggml_status status = ggml_backend_sched_graph_compute(sched, graph);
     if (status != GGML_STATUS_SUCCESS) return false;

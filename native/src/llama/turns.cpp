@@ -38,16 +38,23 @@ SharedRotation shared_rotation(const llama_context & context, const std::vector<
 void Turns::compute(const SharedRotation & shared, const std::vector<int32_t> & deltas) {
     if (shared.half == 0 || deltas.empty()) return;
     head_ = 2 * shared.half;
+    std::vector<double> frequencies;
+    for (int64_t i = 0; i < shared.half; ++i) {
+        frequencies.push_back(shared.scale * std::pow(shared.base, -static_cast<double>(i) / static_cast<double>(shared.half)));
+    }
     std::unordered_map<int32_t, int32_t> known;  // few differ: units that came together shift together
     for (const int32_t delta : deltas) {
         const auto [found, is_new] = known.try_emplace(delta, static_cast<int32_t>(known.size()));
         which_.values.push_back(found->second);
         if (!is_new) continue;
-        for (int64_t i = 0; i < head_; ++i) {
-            const double exponent = static_cast<double>(i % shared.half) / static_cast<double>(shared.half);
-            const double angle = delta * shared.scale * std::pow(shared.base, -exponent);
-            cosines_.values.push_back(static_cast<float>(std::cos(angle)));
-            sines_.values.push_back(static_cast<float>(i < shared.half ? -std::sin(angle) : std::sin(angle)));
+        const size_t first = cosines_.values.size(), half = frequencies.size();
+        cosines_.values.resize(first + 2 * half);
+        sines_.values.resize(first + 2 * half);
+        for (size_t i = 0; i < half; ++i) {
+            const auto cosine = static_cast<float>(std::cos(delta * frequencies[i])), sine = static_cast<float>(std::sin(delta * frequencies[i]));
+            cosines_.values[first + i] = cosines_.values[first + half + i] = cosine;
+            sines_.values[first + i] = -sine;
+            sines_.values[first + half + i] = sine;
         }
     }
     swapped_.values.resize(2 * static_cast<size_t>(shared.heads) * deltas.size());
@@ -68,7 +75,7 @@ void Turns::declare(ggml_context * ctx) {
 }
 
 void Turns::upload() const {
-    if (!ready()) return;
+    if (!cos_) return;
     const auto set = [](const auto & input) { ggml_backend_tensor_set(input.tensor, input.values.data(), 0, ggml_nbytes(input.tensor)); };
     set(cosines_);
     set(sines_);
@@ -76,7 +83,27 @@ void Turns::upload() const {
     set(swapped_);
 }
 
+// A ggml_custom1_op_t: what apply() builds of six operators, in one pass.
+void Turns::rotate(ggml_tensor * dst, const ggml_tensor * k, int thread, int n_threads, void * turns) {
+    const auto & self = *static_cast<const Turns *>(turns);
+    const int64_t half = self.head_ / 2;
+    for (int64_t row = thread; row < k->ne[2]; row += n_threads) {
+        const auto which = static_cast<size_t>(self.which_.values[static_cast<size_t>(row)]) * static_cast<size_t>(self.head_);
+        const float * cosines = self.cosines_.values.data() + which;
+        const float * sines = self.sines_.values.data() + which + half;  // the second half's, which are positive
+        for (int64_t head = 0; head < k->ne[1]; ++head) {
+            const auto * from = reinterpret_cast<const float *>(static_cast<const char *>(k->data) + row * k->nb[2] + head * k->nb[1]);
+            auto * __restrict to = reinterpret_cast<float *>(static_cast<char *>(dst->data) + row * dst->nb[2] + head * dst->nb[1]);
+            for (int64_t i = 0; i < half; ++i) {
+                to[i] = from[i] * cosines[i] - from[i + half] * sines[i];
+                to[i + half] = from[i + half] * cosines[i] + from[i] * sines[i];
+            }
+        }
+    }
+}
+
 ggml_tensor * Turns::apply(ggml_context * ctx, ggml_tensor * k) const {
+    if (!cos_) return ggml_map_custom1(ctx, k, rotate, GGML_N_TASKS_MAX, const_cast<Turns *>(this));
     // Halves change places by a gather: ggml concatenates element by element.
     ggml_tensor * halves = ggml_reshape_2d(ctx, k, head_ / 2, swapped_.tensor->ne[0]);
     ggml_tensor * swapped = ggml_reshape_3d(ctx, ggml_get_rows(ctx, halves, swapped_.tensor), k->ne[0], k->ne[1], k->ne[2]);

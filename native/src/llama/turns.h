@@ -33,11 +33,13 @@ class Turns {
 public:
     // For rows that rotate by so many positions each; nothing when there is no shared rotation.
     void compute(const SharedRotation & shared, const std::vector<int32_t> & deltas);
+    // Inputs of a graph for any backend; without them the rotation is one operator of ours, for rows in this process's
+    // memory.
     void declare(ggml_context * ctx);
     void upload() const;
 
-    bool ready() const { return cos_ != nullptr; }
-    // k [head, heads, rows], contiguous f32, rotated.
+    bool ready() const { return head_ != 0; }
+    // k [head, heads, rows], contiguous f32, rotated. REQUIRES: this object outlives the graph.
     ggml_tensor * apply(ggml_context * ctx, ggml_tensor * k) const;
 
 private:
@@ -46,6 +48,8 @@ private:
         std::vector<T> values;
         ggml_tensor * tensor = nullptr;
     };
+
+    static void rotate(ggml_tensor * dst, const ggml_tensor * k, int thread, int n_threads, void * turns);
 
     int64_t head_ = 0;
     Input<float> cosines_, sines_;  // [head, distinct rotations]
