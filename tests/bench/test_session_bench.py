@@ -13,7 +13,7 @@ import pytest
 
 from omnitide_cli.app import app
 from omnitide_cli.bench.apart import run_apart
-from omnitide_cli.bench.budget import ENOUGH, budget_of_run, budget_of_shape, worked_out
+from omnitide_cli.bench.budget import ENOUGH, MANY, budget_of_run, budget_of_shape, worked_out
 from omnitide_cli.bench.session import Job, Percentiles, Run, run_session, typical, with_attention
 from omnitide_cli.bench.shapes import shape_file
 from omnitide_cli.bench.stage import Stage
@@ -159,7 +159,7 @@ def test_a_shape_with_fewer_layers_stands_for_all_of_them(tmp_path: Path) -> Non
     bounded, scaled = rows["omnipick", 3], rows["omnipick", 1]
     assert bounded.media_s is None
     assert bounded.says.startswith("never: ")
-    assert bounded.retentions == ENOUGH
+    assert bounded.retentions == MANY
     assert bounded.kv_bytes < 10**7
     assert bounded.per_retention_ms is not None
     assert bounded.per_retention_ms.p50 > 0
