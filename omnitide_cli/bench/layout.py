@@ -13,6 +13,7 @@ from statistics import fmean, median
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.runtime.history import Part
 from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.session import Session
 from omnitide_cli.runtime.simulation import Stream
 from omnitide_cli.runtime.sizing import QUESTION_TOKENS, whole_pages
 
@@ -44,9 +45,10 @@ class LayoutRow:
 
 
 @dataclass(slots=True)
-class _Cycle:
-    """What one pass over a layout's cycles gave, a unit each."""
+class _Run:
+    """A stream under one layout, and what was measured of it: a list entry a unit, medians of interleaved repeats."""
 
+    session: Session
     update_ms: list[float] = field(default_factory=list)
     decode_ms: list[float] = field(default_factory=list)
     migration_ms: list[float] = field(default_factory=list)
@@ -55,6 +57,20 @@ class _Cycle:
     spans: list[int] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     rows_moved: int = 0
+
+    def take(self, stage: Stage, stream: Stream, *, measured: bool = False) -> bool:
+        """The next unit and its upkeep; whether something was forgotten."""
+        stage.add(self.session, "media", stream.parts())
+        now = self.session.snapshot()
+        done = self.session.maintain()
+        if measured:
+            self.useful.append(now.history_tokens)
+            self.page_spans.append(now.layout.page_span)
+            self.spans.append(now.layout.physical_span)
+            self.pages.append(now.layout.active_pages)
+            self.migration_ms.append(done.plan_ms + done.migrate_ms if done.retained else 0.0)
+            self.rows_moved += done.rows_moved
+        return bool(done.retained)
 
 
 def compare_layouts(
@@ -65,22 +81,31 @@ def compare_layouts(
     repeat: int,
     progress: Callable[[int, int], None],
 ) -> list[LayoutRow]:
-    """Run `stream` under every layout; native and eager, which the shares refer to, are always among them."""
+    """Run `stream` under every layout; native and eager, which the shares refer to, are always among them.
+
+    Streams advance together, and each unit is measured under one layout after the other, `repeat` times: what slows the
+    machine down for a while meets them all.
+    """
     names = list(dict.fromkeys(["native", "eager", *layouts]))
-    passes: dict[str, list[_Cycle]] = {name: [] for name in names}
-    for round_ in range(repeat):
-        for index, name in enumerate(names):
-            passes[name].append(_run(stage, stream, name, cycles))
-            progress(round_ * len(names) + index + 1, repeat * len(names))
-    empty = stage.session(n_cells(stage.options, stream))
-    empty_update = median(stage.update_ms(empty, stream.unit_tokens) for _ in range(5))
-    empty_decode = median(stage.update_ms(empty, 1) for _ in range(5))
-    update = {name: _mean_of_medians([run.update_ms for run in runs]) for name, runs in passes.items()}
-    decode = {name: _mean_of_medians([run.decode_ms for run in runs]) for name, runs in passes.items()}
-    moving = {name: _mean_of_medians([run.migration_ms for run in runs]) for name, runs in passes.items()}
+    cells = n_cells(stage.options, stream)
+    runs = {name: _Run(stage.another(cells, layout=name)) for name in names}
+    empty = _Run(stage.another(cells))
+    for run in runs.values():
+        stage.add(run.session, "system", [Part("system", stream.system_tokens)])
+        retentions = 0
+        while retentions < SETTLED:
+            retentions += run.take(stage, stream)
+        stage.update_ms(run.session, stream.unit_tokens)  # touches what the first run of a context would pay for
+    retentions = 0
+    while retentions < cycles:
+        _measure(stage, stream, [*runs.values(), empty], repeat)
+        retentions += max([run.take(stage, stream, measured=True) for run in runs.values()])
+        progress(retentions, cycles)
+    update = {name: fmean(run.update_ms) for name, run in runs.items()}
+    decode = {name: fmean(run.decode_ms) for name, run in runs.items()}
+    moving = {name: fmean(run.migration_ms) for name, run in runs.items()}
     rows = []
-    for name in names:
-        run = passes[name][0]
+    for name, run in runs.items():
         # Sessions that move nothing shift positions all the same: only what is above native's counts as moving.
         own = moving[name] - moving["native"]
         rows.append(
@@ -92,8 +117,8 @@ def compare_layouts(
                 peak_physical_span=max(run.spans),
                 active_pages=fmean(run.pages),
                 update_ms=update[name],
-                attention_prefill_ms=update[name] - empty_update,
-                attention_decode_ms=decode[name] - empty_decode,
+                attention_prefill_ms=update[name] - fmean(empty.update_ms),
+                attention_decode_ms=decode[name] - fmean(empty.decode_ms),
                 migration_ms=moving[name],
                 total_ms=update[name] + moving[name],
                 rows_moved=run.rows_moved,
@@ -104,39 +129,21 @@ def compare_layouts(
     return rows
 
 
+def _measure(stage: Stage, stream: Stream, runs: Sequence[_Run], repeat: int) -> None:
+    updates: list[list[float]] = [[] for _ in runs]
+    decodes: list[list[float]] = [[] for _ in runs]
+    for _ in range(repeat):
+        for run, update, decode in zip(runs, updates, decodes, strict=True):
+            update.append(stage.update_ms(run.session, stream.unit_tokens))
+            decode.append(stage.update_ms(run.session, 1))
+    for run, update, decode in zip(runs, updates, decodes, strict=True):
+        run.update_ms.append(median(update))
+        run.decode_ms.append(median(decode))
+
+
 def n_cells(options: EngineOptions, stream: Stream) -> int:
     """Cells of the cache that a session would have."""
     return whole_pages(options.high_watermark + max(stream.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens)
-
-
-def _run(stage: Stage, stream: Stream, layout: str, cycles: int) -> _Cycle:
-    session = stage.session(n_cells(stage.options, stream), layout=layout)
-    stage.add(session, "system", [Part("system", stream.system_tokens)])
-    found = _Cycle()
-    retentions = 0
-    while retentions < SETTLED + cycles:
-        measured = retentions >= SETTLED
-        if measured:
-            found.update_ms.append(stage.update_ms(session, stream.unit_tokens))
-            found.decode_ms.append(stage.update_ms(session, 1))
-        stage.add(session, "media", stream.parts())
-        if measured:
-            now = session.snapshot()
-            found.useful.append(now.history_tokens)
-            found.page_spans.append(now.layout.page_span)
-            found.spans.append(now.layout.physical_span)
-            found.pages.append(now.layout.active_pages)
-        done = session.maintain()
-        retentions += done.retained
-        if measured:
-            found.migration_ms.append(done.plan_ms + done.migrate_ms if done.retained else 0.0)
-            found.rows_moved += done.rows_moved
-    return found
-
-
-def _mean_of_medians(runs: Sequence[Sequence[float]]) -> float:
-    """Mean over a run's units of the medians over repeated runs: all runs meet the same layouts."""
-    return fmean(median(unit) for unit in zip(*runs, strict=True))
 
 
 def _share(times: dict[str, float], name: str, own: float) -> float | None:

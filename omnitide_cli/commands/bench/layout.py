@@ -56,7 +56,7 @@ def layout(
     status = StatusLine(sys.stderr)
     with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
         found = compare_layouts(
-            stage, stream, names, cycles, repeat, lambda done, of: status.show(f"run {done} of {of}")
+            stage, stream, names, cycles, repeat, lambda done, of: status.show(f"cycle {done} of {of}")
         )
     status.clear()
     rows = [asdict(row) for row in found]
