@@ -34,7 +34,7 @@ from omnitide_cli.runtime.engine import Engine
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIP = ROOT / "examples" / "shapes-and-notes.mp4"
-LOOPS = 12
+LOOPS = 3
 SECONDS = 101.0
 SIZES = {"dashboard": (100, 30), "dashboard-80x24": (80, 24), "dashboard-200x60": (200, 60)}
 
@@ -68,8 +68,8 @@ def watch() -> State:
     sink = DashboardSink(CLIP.name)
     schedule = Schedule(
         [
-            Timed(45.0, "What note do you hear?"),
-            Timed(73.0, "What colour is the shape?"),
+            Timed(45.0, "What do you hear?"),
+            Timed(73.0, "What colour is it?"),
         ],
         [Repeated(10.0, "What do you see and hear?")],
     )
@@ -82,7 +82,7 @@ def watch() -> State:
         sink.expect(media.units_total, media.info.width / media.info.height)
         watched = _Until(media, SECONDS)
         Session(engine, watched, sink, interrupt).run(CLIP.name, schedule)
-    return replace(sink.state, units_total=LOOPS * 12)
+    return replace(sink.state, units_total=LOOPS * 44)
 
 
 class _Until:

@@ -53,12 +53,13 @@ def sound_embeddings(model: Thinker, mel: Tensor) -> Tensor:
 
 
 def hidden_states(
-    model: Thinker, embeddings: Tensor, positions: Tensor, wanted: Tensor, ends: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → [n, w, hidden] and [n, e, hidden].
+    model: Thinker, embeddings: Tensor, positions: Tensor, wanted: Tensor, ends: Tensor, asks: Tensor, looks: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Causal text layers: embeddings [n, tokens, hidden], positions [3, n, tokens] → states at three sets of places.
 
-    `wanted` [n, w] are the places whose states are needed; the last layer computes only these. `ends` [n, e] are places
-    whose states after half of the layers are returned as well.
+    `wanted` [n, w] are the places whose final states are needed; the last layer computes only these. `ends` [n, e] are
+    places whose states after half of the layers are returned, `asks` [n, a] those before the last layer. `looks` [n, l]
+    are places from which the first head of the last layer but one looks back: how much at every place, [n, l, tokens].
     """
     decoder = model.model
     config = decoder.config
@@ -68,7 +69,7 @@ def hidden_states(
     half = torch.cat([part[axis] for axis, part in enumerate(parts)], -1)
     angle = torch.cat([half, half], -1)[:, None]
     cos, sin = angle.cos().to(embeddings.dtype), angle.sin().to(embeddings.dtype)
-    x, halfway = embeddings, embeddings
+    x, halfway, late, views = embeddings, embeddings, embeddings, embeddings
     for index, layer in enumerate(decoder.layers):
         last = index == len(decoder.layers) - 1
         attention = layer.self_attn
@@ -76,23 +77,33 @@ def hidden_states(
         k = _rotate(_split(attention.k_proj(h), shared), cos, sin).repeat_interleave(heads // shared, 1)
         v = _split(attention.v_proj(h), shared).repeat_interleave(heads // shared, 1)
         if last:
-            x, h = (part.gather(1, wanted[..., None].expand(-1, -1, part.shape[-1])) for part in (x, h))
+            x, h = _at(x, wanted), _at(h, wanted)
             place = wanted[:, None, :, None].expand(-1, 1, -1, cos.shape[-1])
             q = _rotate(_split(attention.q_proj(h), heads), cos.gather(2, place), sin.gather(2, place))
             mixed = _masked(q, k, v, wanted)
         else:
             q = _rotate(_split(attention.q_proj(h), heads), cos, sin)
             mixed = _causal(q, k, v)
+            if index == len(decoder.layers) - 2:
+                later = torch.arange(k.shape[2]) > looks[..., None]
+                views = (_at(q[:, 0], looks) @ k[:, 0].transpose(1, 2)).float() * q.shape[-1] ** -0.5
+                views = views.masked_fill(later, -1e9)
         x = x + attention.o_proj(mixed)
         x = x + layer.mlp(_rms(x, layer.post_attention_layernorm))
         if index == len(decoder.layers) // 2 - 1:
-            halfway = x.gather(1, ends[..., None].expand(-1, -1, x.shape[-1]))
-    return _rms(x, decoder.norm), _rms(halfway, decoder.norm)
+            halfway = _at(x, ends)
+        if index == len(decoder.layers) - 2:
+            late = _at(x, asks)
+    return _rms(x, decoder.norm), _rms(halfway, decoder.norm), _rms(late, decoder.norm), views
 
 
 def logits(model: Thinker, states: Tensor) -> Tensor:
     """Scores of the next token, by the tied embeddings."""
     return F.linear(states, model.model.embed_tokens.weight.to(states.dtype)).float()
+
+
+def _at(states: Tensor, places: Tensor) -> Tensor:
+    return states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
 
 
 def _column(values: tuple[float, ...]) -> Tensor:

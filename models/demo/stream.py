@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ LEFT, RIGHT = 320, 200  # samples of neighbouring sound around a second
 SYSTEM = "Watch and listen."
 IMAGE_TOKENS = 16
 SOUND_TOKENS = 25
+_FIRST = 3.0
+"""Weight of an answer's first token, for which the whole answer must be known: yes or no, an article, a number."""
 
 
 @dataclass(slots=True)
@@ -32,6 +34,30 @@ class Stream:
     sounds: list[Any] = field(default_factory=list)
     answers: list[tuple[int, int, Question]] = field(default_factory=list)
     ends: list[tuple[int, list[int]]] = field(default_factory=list)
+    asks: list[tuple[int, list[int]]] = field(default_factory=list)
+    looks: list[tuple[int, list[int]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Words to be known: places [rows, e], padded with 0; of, words [words]: index into the flattened places, word."""
+
+    places: NDArray[np.int64]
+    of: NDArray[np.int64]
+    words: NDArray[np.int64]
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[tuple[int, list[int]]]]) -> Self:
+        """Of each stream's places with their words."""
+        most = max(1, *map(len, rows))
+        places = np.zeros((len(rows), most), np.int64)
+        pairs = []
+        for row, found in enumerate(rows):
+            for index, (place, words) in enumerate(found):
+                places[row, index] = place
+                pairs += [(row * most + index, word) for word in words]
+        of, words = np.array(pairs, np.int64).reshape(-1, 2).T
+        return cls(places, of, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +66,9 @@ class Batch:
 
     ids [rows, tokens]; positions [3, rows, tokens]; image_at [images · 16]; sound_at [sounds · 25]; images and sounds
     as the streams have them; wanted [rows, w] the places whose next token is asked, padded with 0; asked [answer
-    tokens] indices into the flattened `wanted`; targets and answer_of [answer tokens]; questions [answers].
-    ends [rows, e] the units' last places, padded with 0; end_of, content [words]: an index into the flattened
-    `ends`, and a word that says what the unit held.
+    tokens] indices into the flattened `wanted`; targets, answer_of and weights [answer tokens]; questions [answers].
+    ends: the units' last places, with words that say what the unit held; asks: the questions' last places, with words
+    that say what the answer is; looks: those of questions about an earlier unit, with its last place instead of words.
     """
 
     ids: NDArray[np.int64]
@@ -55,10 +81,11 @@ class Batch:
     asked: NDArray[np.int64]
     targets: NDArray[np.int64]
     answer_of: NDArray[np.int64]
+    weights: NDArray[np.float32]
     questions: list[Question]
-    ends: NDArray[np.int64]
-    end_of: NDArray[np.int64]
-    content: NDArray[np.int64]
+    ends: Hints
+    asks: Hints
+    looks: Hints
 
 
 class Layout:
@@ -76,8 +103,8 @@ class Layout:
         self._open = self.encode("<|im_end|>\n<|im_start|>user\n")
         self._ask = self.encode("<|im_end|>\n<|im_start|>assistant\n")
         self._bare = self.encode("<|im_start|>user\n")
-        small = " a an the digit letter word note picture sound something no 7"
-        self._small = {*self.encode(small)} - {*self.encode("7")}
+        self._small = {*self.encode(" a an the digit letter picture sound something no 7")} - {*self.encode("7")}
+        self._glue = {*self.encode("It is was a an the and 7, A.")} - {*self.encode("7"), *self.encode("A")}
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text."""
@@ -120,6 +147,11 @@ class Layout:
     def answer(self, stream: Stream, question: Question) -> None:
         """The answer, whose tokens and end are to be learnt, and the next open turn."""
         words = self.encode(question.answer)
+        known = [i for i in words if i not in self._glue]
+        place = len(stream.ids) - len(self._ask) - 1
+        stream.asks.append((place, known))
+        if question.kind == "recall" and question.age and stream.ends:
+            stream.looks.append((place, [stream.ends[-1 - question.age][0]]))
         stream.answers.append((len(stream.ids), len(words) + 1, question))
         self.text(stream, [*words, *self._open])
 
@@ -130,6 +162,7 @@ class Layout:
         positions = np.zeros((3, rows, width), np.int64)
         image_at, sound_at, wanted, answer_of = [], [], [], []
         targets: list[int] = []
+        weights: list[float] = []
         questions: list[Question] = []
         for row, stream in enumerate(streams):
             ids[row, : len(stream.ids)] = stream.ids
@@ -142,16 +175,9 @@ class Layout:
                 places += range(first - 1, first - 1 + length)
                 targets += stream.ids[first : first + length]
                 answer_of += [len(questions)] * length
+                weights += [_FIRST, *[1.0] * (length - 1)]
                 questions.append(question)
             wanted.append(places)
-        last = max(1, *(len(stream.ends) for stream in streams))
-        ends = np.zeros((rows, last), np.int64)
-        pairs = []
-        for row, stream in enumerate(streams):
-            for index, (place, content) in enumerate(stream.ends):
-                ends[row, index] = place
-                pairs += [(row * last + index, word) for word in content]
-        end_of, content = np.array(pairs, np.int64).reshape(-1, 2).T
         most = _padded(max(map(len, wanted)), 16)
         return Batch(
             ids=ids,
@@ -164,10 +190,11 @@ class Layout:
             asked=np.concatenate([row * most + np.arange(len(places)) for row, places in enumerate(wanted)]),
             targets=np.array(targets, np.int64),
             answer_of=np.array(answer_of, np.int64),
+            weights=np.array(weights, np.float32),
             questions=questions,
-            ends=ends,
-            end_of=end_of,
-            content=content,
+            ends=Hints.of_rows([stream.ends for stream in streams]),
+            asks=Hints.of_rows([stream.asks for stream in streams]),
+            looks=Hints.of_rows([stream.looks for stream in streams]),
         )
 
     def text(self, stream: Stream, ids: list[int]) -> None:

@@ -25,16 +25,26 @@ from torch import Tensor, nn
 from models.demo import architecture, fast, tokenizer
 from models.demo.bank import Bank
 from models.demo.senses import Lesson, Meanings, draw_lesson, reading, settle
-from models.demo.stream import SYSTEM, Batch, Layout, Stream
+from models.demo.stream import SYSTEM, Batch, Hints, Layout, Stream
+from omnitide_cli.bench.world.question import ask
 from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.split import TRAINING, VALIDATION
-from omnitide_cli.bench.world.stream import any_question, any_scenes
+from omnitide_cli.bench.world.stream import any_scenes
 
 log = logging.getLogger("train")
 
 _SYSTEMS = (SYSTEM, SYSTEM, SYSTEM, SYSTEM, None, "You are a helpful assistant.", "Answer briefly.", "")
 _CHUNK = 8  # pictures and sounds that a process draws anew each step of the first part
 _MEET = 8  # steps between two means of the processes' weights
+_HINT = 0.3
+_SHORT = 8  # units up to which streams are full of questions
+_LAST = 3  # questions after the last second, or more
+_MIX = {
+    **{"all": 3, "see": 2, "hear": 3, "colour": 1, "shape": 1, "number": 0.2, "check": 2, "scope": 0.3},
+    **{"ago": 5, "with": 8, "last": 6},
+    **{"did": 3, "often": 4, "together": 2.5},
+}
+_CHANCES = np.array([*_MIX.values()]) / sum(_MIX.values())
 _OLD = 3  # chunks of before that it sees again in the step
 
 
@@ -146,10 +156,11 @@ class Trainer:
             if step % _MEET == 0 and plan.exists():
                 setattr(self.options, part, int(plan.read_text()) // _MEET * _MEET)
             batch = self._batch(bank, step, live)
-            scores, said = self._scores(bank, batch, live)
-            loss = F.cross_entropy(scores, torch.from_numpy(batch.targets))
-            hint = F.cross_entropy(said[torch.from_numpy(batch.end_of)], torch.from_numpy(batch.content))
-            self._descend(loss + 0.3 * hint, part, rate)
+            scores, held, said, views = self._scores(bank, batch, live)
+            each = F.cross_entropy(scores, torch.from_numpy(batch.targets), reduction="none")
+            loss = (each * torch.from_numpy(batch.weights)).mean()
+            hint = _hint(held, batch.ends) + _hint(said, batch.asks) + _hint(views, batch.looks)
+            self._descend(loss + _HINT * hint, part, rate)
             losses += loss.item()
             hints += hint.item()
             tally(scores, batch, right, asked)
@@ -196,20 +207,27 @@ class Trainer:
     def _batch(self, bank: Bank, step: int, live: bool) -> Batch:
         """This process's part of the step: streams as long as everyone else's, other ones."""
         seed = [self.options.seed, step, int(live)]
-        share = 1.0 if live else min(1.0, 1.6 * step / self.options.steps)
-        longest = max(2.0, self.options.units * share)
-        units = int(np.exp(np.random.default_rng(seed).uniform(0, np.log(longest + 1))))
+        done = 1.0 if live else step / self.options.steps
+        short = min(_SHORT, self.options.units)
+        longest = 2 + (short - 2) * min(1.0, 4 * done) + (self.options.units - short) * min(max(4 * done - 2, 0.0), 1.0)
+        drawn = np.random.default_rng(seed)
+        few, many = np.exp(drawn.uniform(0, np.log(longest + 1))), drawn.uniform(1, longest + 1)
+        units = int(few if drawn.random() < 0.5 else many)
         rng = np.random.default_rng([*seed, self.rank])
         return random_batch(self.layout, bank, rng, units, self.options.tokens // self.options.workers)
 
-    def _scores(self, bank: Bank, batch: Batch, live: bool) -> tuple[Tensor, Tensor]:
-        """Scores of every answer token, and of the words for every unit, halfway: [.., vocabulary]."""
+    def _scores(self, bank: Bank, batch: Batch, live: bool) -> tuple[Tensor, ...]:
+        """Scores of answer tokens, of the words for every unit halfway, for every question late: [.., vocabulary].
+
+        And of the places at which questions about earlier units look.
+        """
         embeddings = bank.embeddings(batch, live)
+        places = (batch.positions, batch.wanted, batch.ends.places, batch.asks.places, batch.looks.places)
         with torch.autocast("cpu", torch.bfloat16):
-            positions, wanted = torch.from_numpy(batch.positions), torch.from_numpy(batch.wanted)
-            states, ends = fast.hidden_states(self.model, embeddings, positions, wanted, torch.from_numpy(batch.ends))
+            states, ends, asks, views = fast.hidden_states(self.model, embeddings, *map(torch.from_numpy, places))
             answers = fast.logits(self.model, states.flatten(0, 1)[torch.from_numpy(batch.asked)])
-            return answers, fast.logits(self.model, ends.flatten(0, 1))
+            held, said = (fast.logits(self.model, hint.flatten(0, 1)) for hint in (ends, asks))
+            return answers, held, said, views.flatten(0, 1)
 
     def _examine(self, trial: Bank) -> str:
         """Shares of right answers by kind, in held-out streams of 4 and of 32 units."""
@@ -234,29 +252,28 @@ class Trainer:
 
 def random_batch(layout: Layout, bank: Bank, rng: np.random.Generator, units: int, tokens: int) -> Batch:
     """Streams of so many units each, about `tokens` tokens in all."""
-    asking = float(rng.choice([0.3, 1.0, 2.0]))
-    rows = max(1, int(tokens / (units * (45 + 29 * asking) + 29)))
+    asking = float(rng.choice([0.4, 1.0, 3.0] if units <= _SHORT else [0.3, 1.0, 1.5]))
+    rows = max(1, int(tokens / (units * (45 + 29 * asking) + 29 * _LAST)))
     return layout.pad([random_stream(layout, bank, rng, units, asking) for _ in range(rows)])
 
 
 def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: int, asking: float) -> Stream:
-    """Seconds with about `asking` questions after each and always one after the last."""
+    """Seconds with about `asking` questions after each, a few after the last."""
     stream = Stream()
     layout.system(stream, _SYSTEMS[int(rng.integers(len(_SYSTEMS)))])
     scenes = any_scenes(rng, units, bank.draw)
     for last, scene in enumerate(scenes):
         bank.media(layout, stream, scene, rng)
-        for _ in range(max(int(rng.poisson(asking)), last == units - 1)):
+        for _ in range(max(int(rng.poisson(asking)), _LAST * (last == units - 1))):
             exchange(layout, stream, scenes[: last + 1], rng)
     return stream
 
 
 def exchange(layout: Layout, stream: Stream, seen: list[Scene], rng: np.random.Generator) -> None:
     """A question about `seen` and its answer, written into the stream."""
-    kinds = ["now"] if len(seen) == 1 and rng.random() < 0.5 else ["now", "recall", "recall", "count", "count"]
     question = None
     while question is None:
-        question = any_question(str(rng.choice(kinds)), seen, rng)
+        question = ask(str(rng.choice(list(_MIX), p=_CHANCES)), seen, rng)
     layout.question(stream, question.text)
     layout.answer(stream, question)
 
@@ -267,6 +284,13 @@ def tally(scores: Tensor, batch: Batch, right: Counter[str], asked: Counter[str]
     missed = np.bincount(batch.answer_of, wrong, len(batch.questions))
     asked.update(question.form for question in batch.questions)
     right.update(question.form for question, errors in zip(batch.questions, missed, strict=True) if not errors)
+
+
+def _hint(scores: Tensor, hints: Hints) -> Tensor:
+    """How far these scores are from what is to be known there."""
+    if not len(hints.of):
+        return scores.sum() * 0
+    return F.cross_entropy(scores[torch.from_numpy(hints.of)], torch.from_numpy(hints.words))
 
 
 def _shares(right: Counter[str], asked: Counter[str]) -> str:

@@ -37,8 +37,8 @@ from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Event, Summary
 from omnitide_cli.runtime.options import ModelFiles
 
-UNITS_OF_CLIP = 12
-LOOPS = 10
+UNITS_OF_CLIP = 44
+LOOPS = 3
 ROUNDS = 3
 MOST_SHARE = 0.02
 MOST_FIRST_S = 1.0

@@ -61,8 +61,8 @@ def summed(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def units(example: Path, manifest: Manifest) -> list[MediaUnit]:
-    """The example clip."""
-    with open_source(str(example), fit=frame_fit(manifest, None)) as source:
+    """The first seconds of the example clip."""
+    with open_source(str(example), fit=frame_fit(manifest, None), duration=12) as source:
         return list(source)
 
 

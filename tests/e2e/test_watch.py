@@ -78,7 +78,7 @@ def test_no_layout_changes_an_answer(example: Path) -> None:
 
 
 def test_below_the_watermark_omnipick_answers_as_full(example: Path) -> None:
-    asked = ("--questions", example.with_suffix(".questions.jsonl"))
+    asked = ("--questions", example.with_suffix(".questions.jsonl"), "--duration", 16)
     full, _ = watch(example, "--policy", "full", *asked)
     picked, _ = watch(example, "--policy", "omnipick", *asked)
     assert not of_type(picked, "retention")
@@ -87,11 +87,11 @@ def test_below_the_watermark_omnipick_answers_as_full(example: Path) -> None:
 
 def test_a_loop_stays_bounded(example: Path) -> None:
     high, low = 400, 250
-    events, _ = watch(example, "--loop", 6, "--high-watermark", high, "--low-watermark", low)
+    events, _ = watch(example, "--loop", 2, "--high-watermark", high, "--low-watermark", low)
     units = of_type(events, "unit")
     largest = max(unit["tokens"]["total"] for unit in units)
     summary = events[-1]
-    assert summary["units"] == len(units) == 72
+    assert summary["units"] == len(units) == 88
     assert summary["retentions"] > 5
     assert summary["peak_history_tokens"] <= high + largest
     assert max(unit["history_tokens"] for unit in units) <= high
@@ -101,7 +101,8 @@ def test_a_loop_stays_bounded(example: Path) -> None:
 def test_a_high_watermark_just_below_the_cache(example: Path) -> None:
     """Case 3: a long answer across the border overflows nothing."""
     events, _ = watch(
-        example, "--ctx", 512, "--high-watermark", 511, "--low-watermark", 300, "--loop", 2, "--every", f"2={QUESTION}"
+        *(example, "--ctx", 512, "--high-watermark", 511, "--low-watermark", 300),
+        *("--duration", 24, "--every", f"2={QUESTION}"),
     )
     assert len(of_type(events, "answer")) == 12
     assert events[-1]["peak_history_tokens"] <= 512
@@ -146,7 +147,7 @@ def test_a_memory_that_can_not_be_managed_is_named(tmp_path: Path, example: Path
 @pytest.mark.long
 def test_two_thousand_units_stay_bounded(example: Path) -> None:
     """Memory and time per unit stay flat: `pytest -m long -k two_thousand -s` prints the figures."""
-    events, _ = watch(example, "--loop", 167, "--high-watermark", 2500, "--low-watermark", 1800)
+    events, _ = watch(example, "--loop", 46, "--high-watermark", 2500, "--low-watermark", 1800)
     units = of_type(events, "unit")
     assert len(units) > 2000
     largest = max(unit["tokens"]["total"] for unit in units)
