@@ -23,7 +23,7 @@ from omnitide_cli.runtime.view import Part
 
 Reference = dict[str, NDArray]
 PICTURE = 5e-4
-SOUND = 1.5e-4
+SOUND = 3e-4
 LOGITS = {"f32": 4e-4, "f16": 1.2e-3, "q8_0": 2.5e-2}
 
 
