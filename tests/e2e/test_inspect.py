@@ -81,7 +81,7 @@ def test_a_saved_session_is_seen_as_it_was_left(example: Path, tmp_path: Path, m
     for field in saved.keys() - told_otherwise - {"written"}:
         assert saved[field] == left[field], field
     shown = subprocess.run([*COMMAND, "inspect-kv", str(file)], capture_output=True, text=True, check=True).stdout
-    assert re.match(r"left\.tide: saved .*, at 0:12 of the media", shown)
+    assert re.match(r"left\.tide: saved .*, at 0:44 of the media", shown)
 
     _mutated_files_are_shown_or_refused(file, tmp_path / "mutant.tide")
 
