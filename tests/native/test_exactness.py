@@ -35,9 +35,11 @@ POLICIES = ["omnipick", "fifo", "token", "streaming-llm"]  # full deletes nothin
 POSITIONS = ["compact", "sparse"]
 MODELS = ["demo", "llama", "qwen2", "qwen2vl"]
 Q8_BLOCK = 32
-# Of about 3: only the order of summation differs, and what that tips over in the next update. A quantised cache stores
-# that in coarse steps: with kernels that round activations to f16, 0.0217 was seen; with AVX-512 ones 0.0012 at most.
-LOGITS_TOLERANCE = {"f16": 0.02, "q8_0": 0.03}
+# Of the largest logit, which is about 3 in random models and 11 in the trained one. Only the order of summation differs,
+# and what that tips over in the next update: flash attention adds values up in f16 in batches under 64 tokens (up to
+# 0.0044 seen; without it 0.0003). A quantised cache stores that in coarse steps: with kernels that round activations to
+# f16, 0.007 was seen; with AVX-512 ones 0.0004 at most.
+LOGITS_TOLERANCE = {"f16": 0.02 / 3, "q8_0": 0.03 / 3}
 
 PRODUCT = list(product(MODELS, POLICIES, POSITIONS, CACHES))
 PAIRS = [
@@ -189,9 +191,10 @@ def assert_exact(subjects: Subjects, name: str, policy: str, positions: str, cac
         finally:
             running.close()
     native = logits["native"]
-    spread = {layout: float(np.abs(found - native).max()) for layout, found in logits.items() if layout != "native"}
+    largest = np.abs(native).max()
+    spread = {name: float(np.abs(found - native).max() / largest) for name, found in logits.items() if name != "native"}
     print(name, policy, positions, cache_type, flash_attn, f"spread {max(spread.values()):.4f}", "moved", moved)
-    assert np.abs(native).max() > 1.0
+    assert largest > 1.0
     assert max(spread.values()) < LOGITS_TOLERANCE[cache_type], spread
     assert moved["native"] == 0
     assert min(moved[layout] for layout in ("eager", "class-packing", "ordered-suffix", "hole-filling")) > 0
