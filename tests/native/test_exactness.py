@@ -35,10 +35,10 @@ POLICIES = ["omnipick", "fifo", "token", "streaming-llm"]  # full deletes nothin
 POSITIONS = ["compact", "sparse"]
 MODELS = ["demo", "llama", "qwen2", "qwen2vl"]
 Q8_BLOCK = 32
-# Of the largest logit, which is about 3 in random models and 11 in the trained one. Only the order of summation differs,
-# and what that tips over in the next update: flash attention adds values up in f16 in batches under 64 tokens (up to
-# 0.0044 seen; without it 0.0003). A quantised cache stores that in coarse steps: with kernels that round activations to
-# f16, 0.007 was seen; with AVX-512 ones 0.0004 at most.
+# Of the largest logit, which is about 3 in random models and 11 in the trained one. Only the order of summation
+# differs, and what that tips over in the next update: flash attention adds values up in f16 in batches under 64 tokens
+# (up to 0.0044 seen; without it 0.0003). A quantised cache stores that in coarse steps: with kernels that round
+# activations to f16, 0.007 was seen; with AVX-512 ones 0.0004 at most.
 LOGITS_TOLERANCE = {"f16": 0.02 / 3, "q8_0": 0.03 / 3}
 
 PRODUCT = list(product(MODELS, POLICIES, POSITIONS, CACHES))
