@@ -140,7 +140,7 @@ def test_a_stopped_or_killed_process_goes_on(
         seen = 0
         for line in running.stdout:
             seen += json.loads(line)["type"] == "unit"
-            if seen == 6:
+            if seen == 5:  # nothing is asked here: an answer in hand would be cut short
                 running.send_signal(number)
                 break
         seen += sum(json.loads(line)["type"] == "unit" for line in running.stdout)
