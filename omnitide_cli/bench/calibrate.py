@@ -18,7 +18,7 @@ from omnitide_cli.bench.stage import Stage
 from omnitide_cli.runtime.costs import Costs
 from omnitide_cli.runtime.history import History, Part
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.simulation import Stream
+from omnitide_cli.runtime.simulation import SOUND_TOKENS, Stream, image_tokens
 
 TILE = 64
 SPAN_ALIGN = 256
@@ -76,7 +76,7 @@ def layouts(unit: int) -> list[Layout]:
         ("every second cell", np.arange(0, 3584, 2), False),
         ("random pages", np.flatnonzero(random.random(112)[np.arange(7168) // TILE] < 0.4), False),
     ]
-    image = max(unit - 29, 1)
+    image = max(image_tokens(unit), 1)
     for layout in ("native", "class-packing", "eager"):
         options = EngineOptions(layout=layout, unit_tokens=unit)
         made.append((f"a session, {layout}", _session_cells(options, image), False))
@@ -136,7 +136,7 @@ def _session_cells(options: EngineOptions, image: int) -> NDArray[np.int64]:
     with History(options, 4096, mrope=True) as history:
         history.append("system", [Part("system", 16)])
         for _ in range(max(60, 8000 // options.unit_tokens)):
-            history.append("media", Stream(1, image, 25).parts())
+            history.append("media", Stream(1, image, SOUND_TOKENS).parts())
             history.maintain()
         return np.flatnonzero(history.cells())
 

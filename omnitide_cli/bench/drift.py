@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.bench.fidelity import divergence, log_softmax
-from omnitide_cli.bench.replay import Piece, feed, replay
+from omnitide_cli.bench.replay import Piece, feed, pieces_of, replay
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.media import MediaUnit
@@ -175,15 +175,7 @@ def _pieces(stage: Stage, session: Session, template: Template, unit: MediaUnit)
     yield Piece("boundary", tuple(template.unit_prefix))
     if unit.frame is not None:
         yield Piece("boundary", tuple(template.image_prefix))
-        image = session.encode_image(unit.frame, stage.model.n_embd)
-        token = row = 0
-        for part in image.parts:
-            if image.tokens[token] < 0:
-                yield Piece(part.role, rows=image.rows[row : row + part.length], width=part.width)
-                row += part.length
-            else:
-                yield Piece(part.role, tuple(image.tokens[token : token + part.length].tolist()))
-            token += part.length
+        yield from pieces_of(session.encode_image(unit.frame, stage.model.n_embd))
         yield Piece("boundary", tuple(template.image_suffix))
     if unit.audio is not None and len(unit.audio) >= SHORTEST_SOUND:
         yield Piece("boundary", tuple(template.audio_prefix))

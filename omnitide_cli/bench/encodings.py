@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.bench.replay import add, pieces_of
 from omnitide_cli.bench.stage import Owner
 from omnitide_cli.media.unit import SHORTEST_SOUND, MediaUnit
 from omnitide_cli.runtime.engine import Engine
@@ -58,15 +59,9 @@ class SharingSession(Session):
     def add_image(self, rgb: NDArray[np.uint8]) -> int:
         """The rows of an encoded picture and the marks between them; the number of tokens it takes."""
         image = self.encodings.image(rgb)
-        token = row = 0
-        for part in image.parts:
-            if image.tokens[token] < 0:
-                self.add_rows(part.role, image.rows[row : row + part.length], width=part.width)
-                row += part.length
-            else:
-                self.add_tokens(part.role, image.tokens[token : token + part.length].tolist())
-            token += part.length
-        return token
+        for piece in pieces_of(image):
+            add(self, piece)
+        return len(image.tokens)
 
     def add_audio(self, pcm: Floats, left: Floats | None = None, right: Floats | None = None) -> int:
         """The rows of encoded sound; the number of tokens it takes."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.runtime.session import Session, Unit
+from omnitide_cli.runtime.session import EncodedImage, Session, Unit
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,31 @@ class Piece:
         return len(self.tokens) if self.rows is None else len(self.rows)
 
 
+def pieces_of(image: EncodedImage) -> Iterator[Piece]:
+    """The rows of an encoded picture and the marks between them."""
+    token = row = 0
+    for part in image.parts:
+        if image.tokens[token] < 0:
+            yield Piece(part.role, rows=image.rows[row : row + part.length], width=part.width)
+            row += part.length
+        else:
+            yield Piece(part.role, tuple(image.tokens[token : token + part.length].tolist()))
+        token += part.length
+
+
+def add(session: Session, piece: Piece) -> None:
+    """Add one to the unit in hand."""
+    if piece.rows is None:
+        session.add_tokens(piece.role, piece.tokens)
+    else:
+        session.add_rows(piece.role, piece.rows, width=piece.width)
+
+
 def feed(session: Session, kind: str, pieces: Sequence[Piece]) -> int:
     """Take a unit in; its id."""
     session.begin(kind)
     for piece in pieces:
-        if piece.rows is None:
-            session.add_tokens(piece.role, piece.tokens)
-        else:
-            session.add_rows(piece.role, piece.rows, width=piece.width)
+        add(session, piece)
     return session.commit().unit
 
 

@@ -18,6 +18,7 @@ from omnitide_cli.runtime.timeline import Timeline
 from omnitide_cli.runtime.view import Part, span_ratio
 
 MOST_CELLS = 1 << 24
+SOUND_TOKENS, BOUNDARY_TOKENS = 25, 4  # of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Stream:
     audio: int
     slices: int = 0
     system_tokens: int = 32
-    boundary: int = 4
+    boundary: int = BOUNDARY_TOKENS
 
     @property
     def unit_tokens(self) -> int:
@@ -47,6 +48,11 @@ class Stream:
         before, between, after = (of_image + 1) // 2, of_image // 2 + (of_audio + 1) // 2, of_audio // 2
         marked = [Part("boundary", before), *image, Part("boundary", between), *audio, Part("boundary", after)]
         return [part for part in marked if part.length]
+
+
+def image_tokens(unit_tokens: int, audio: int = SOUND_TOKENS) -> int:
+    """What a unit so large has left for its image."""
+    return max(unit_tokens - audio - BOUNDARY_TOKENS, 0)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def calibrate(
+    context: typer.Context,
     model: options.Model = None,
     shape: Shape = None,
     layers: Layers = None,
@@ -32,12 +33,13 @@ def calibrate(
     from omnitide_cli.bench.calibrate import calibrate as run
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.catalog.folders import costs_file
+    from omnitide_cli.commands.setup import settings_of
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.costs import save_costs
 
     file, unit_tokens = language_model(model, shape, layers)
     status = StatusLine(sys.stderr)
-    with Stage(file, machine_options(threads, cache_type, flash_attn)) as stage:
+    with Stage(file, machine_options(**settings_of(context))) as stage:
         found = run(stage, unit_tokens, repeat, lambda done, of: status.show(f"layout {done} of {of}"))
         status.clear()
         if save:

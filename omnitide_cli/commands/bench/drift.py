@@ -10,6 +10,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
+from omnitide_cli.commands.bench.subject import say
 from omnitide_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ UNFIT = {
 
 
 def drift(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(help="A short clip; it is fed again and again.", metavar="SOURCE")],
     rounds: Annotated[
         list[int] | None,
@@ -53,23 +55,15 @@ def drift(
     from omnitide_cli.bench.soak import decoded
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.catalog.files import fetch_files, find_manifest
-    from omnitide_cli.commands.setup import engine_options, frame_fit
+    from omnitide_cli.commands.setup import engine_options, frame_fit, settings_of
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.template import Template
 
     if policy in UNFIT:
         raise UsageError(f"--policy {policy} {UNFIT[policy]}", "choose another policy")
     manifest = find_manifest(model)
-    flags = {
-        "policy": policy,
-        "layout": layout,
-        "high_watermark": high_watermark,
-        "low_watermark": low_watermark,
-        "threads": threads,
-        "unit_tokens": manifest.unit_tokens(1.0),
-    }
-    chosen = engine_options(manifest, flags)
-    files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
+    chosen = engine_options(manifest, settings_of(context) | {"unit_tokens": manifest.unit_tokens(1.0)})
+    files = fetch_files(manifest, mmproj, say)
     clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
     status = StatusLine(sys.stderr)
     with Stage(files.model, chosen, files.mmproj) as stage:

@@ -39,8 +39,6 @@ def fidelity(
     json_lines: Json = False,
 ) -> None:
     """Compare policies with full context on text: KL divergence, top-1 agreement, facts recalled, by positions."""
-    from dataclasses import replace
-
     from omnitide_cli.bench.fidelity import compare_policies, packaged_weights
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.commands.interrupt import Interrupt
@@ -48,8 +46,10 @@ def fidelity(
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.options import check_watermarks
 
-    chosen = replace(
-        machine_options(threads, cache_type, flash_attn),
+    chosen = machine_options(
+        threads=threads,
+        cache_type=cache_type,
+        flash_attn=flash_attn,
         high_watermark=high_watermark,
         low_watermark=low_watermark,
         text_budget=text_budget,

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from omnitide_cli.bench.latency import LatencyRow
     from omnitide_cli.display.plot import Figure
 
-BOUNDARY = 4  # tokens of a unit besides picture and sound
-
 
 def latency(
+    context: typer.Context,
     model: options.Model = None,
     shape: Shape = None,
     layers: Layers = None,
@@ -72,19 +71,18 @@ def latency(
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.run import INTERRUPTED
+    from omnitide_cli.commands.setup import settings_of
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.options import check_watermarks
-    from omnitide_cli.runtime.simulation import Stream
+    from omnitide_cli.runtime.simulation import Stream, image_tokens
 
     chosen_layouts = list(dict.fromkeys(layouts or ["native", "auto", "eager"]))
     options.check_names("layout", chosen_layouts, options.LAYOUTS)
-    marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
-    chosen = machine_options(threads, cache_type, flash_attn)
-    chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
+    chosen = machine_options(**settings_of(context))
     check_watermarks(chosen)
     names = policies_to_compare(policies, chosen)
     file, unit_tokens = language_model(model, shape, layers)
-    stream = Stream(0, max(unit_tokens - audio - BOUNDARY, 0) if image is None else image, audio, boundary=BOUNDARY)
+    stream = Stream(0, image_tokens(unit_tokens, audio) if image is None else image, audio)
     status = StatusLine(sys.stderr)
 
     def notice(text: str) -> None:

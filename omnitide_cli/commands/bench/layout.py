@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def layout(
+    context: typer.Context,
     model: options.Model = None,
     shape: Shape = None,
     layers: Layers = None,
@@ -41,18 +42,17 @@ def layout(
 
     from omnitide_cli.bench.layout import compare_layouts
     from omnitide_cli.bench.stage import Stage
+    from omnitide_cli.commands.setup import settings_of
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.options import check_watermarks
-    from omnitide_cli.runtime.simulation import Stream
+    from omnitide_cli.runtime.simulation import Stream, image_tokens
 
     names = layouts or ["class-packing", "ordered-suffix", "hole-filling", "auto"]
     options.check_names("layout", names, options.LAYOUTS)
     file, unit_tokens = language_model(model, shape, layers)
-    marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
-    chosen = machine_options(threads, cache_type, flash_attn)
-    chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
+    chosen = machine_options(**settings_of(context))
     check_watermarks(chosen)
-    stream = Stream(0, max(unit_tokens - 29, 0) if image is None else image, audio)
+    stream = Stream(0, image_tokens(unit_tokens) if image is None else image, audio)
     status = StatusLine(sys.stderr)
     with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
         found = compare_layouts(

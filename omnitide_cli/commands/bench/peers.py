@@ -10,7 +10,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
-from omnitide_cli.commands.bench.subject import Repeat, language_model, machine_options
+from omnitide_cli.commands.bench.subject import Repeat, language_model, machine_options, say
 
 if TYPE_CHECKING:
     from omnitide_cli.display.plot import Figure
@@ -20,6 +20,7 @@ PLAIN_SHAPE = "minicpm-o-4.5"
 
 
 def peers(
+    context: typer.Context,
     model: options.Model = None,
     shape: Annotated[
         str | None,
@@ -47,21 +48,20 @@ def peers(
     from omnitide_cli.bench.peers import compare_peers, compare_sound
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.commands.setup import settings_of
     from omnitide_cli.display.status import StatusLine
     from omnitide_cli.runtime.options import check_watermarks
-    from omnitide_cli.runtime.simulation import Stream
+    from omnitide_cli.runtime.simulation import SOUND_TOKENS, Stream, image_tokens
 
     named = shape or (None if model else PLAIN_SHAPE)
     file, unit_tokens = language_model(model, named, layers if named else None)
-    marks = {"high_watermark": high_watermark, "low_watermark": low_watermark}
-    chosen = machine_options(threads, cache_type, flash_attn)
-    chosen = replace(chosen, **{name: mark for name, mark in marks.items() if mark is not None})
+    chosen = machine_options(**settings_of(context))
     check_watermarks(replace(chosen, ctx=cells))
-    stream = Stream(0, max(unit_tokens - 29, 0), 25)
+    stream = Stream(0, image_tokens(unit_tokens), SOUND_TOKENS)
     status = StatusLine(sys.stderr)
     with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
         found = list(compare_peers(stage, stream, cells, repeat, status.show))
-    files = fetch_files(find_manifest(None), None, lambda message: print(message, file=sys.stderr))
+    files = fetch_files(find_manifest(None), None, say)
     with Stage(files.model, chosen, files.mmproj) as stage:
         found.append(compare_sound(stage, repeat, status.show))
     status.clear()

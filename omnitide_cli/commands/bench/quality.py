@@ -12,7 +12,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows
-from omnitide_cli.commands.bench.subject import Watermarks, policies_to_compare, watermark_pairs
+from omnitide_cli.commands.bench.subject import Watermarks, policies_to_compare, say, watermark_pairs
 from omnitide_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def quality(
     if changes and "omnipick" not in names:
         raise UsageError("--sweep: these are settings of omnipick", "add --policy omnipick")
     found = sheets(chosen, names, pairs, positions or ("compact",), changes)
-    files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
+    files = fetch_files(manifest, mmproj, say)
     if dataset is None:
         exams = world_exams(SPLITS[split], seed, units, limit, simple=simple)
     else:

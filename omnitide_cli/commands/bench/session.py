@@ -19,6 +19,7 @@ from omnitide_cli.commands.bench.subject import (
     language_model,
     machine_options,
     policies_to_compare,
+    say,
     watermark_pairs,
 )
 from omnitide_cli.errors import UsageError
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from omnitide_cli.bench.session import Job, Run
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.display.status import StatusLine
-    from omnitide_cli.runtime.options import EngineOptions
 
 UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def session(
+    context: typer.Context,
     source: Annotated[
         str | None, typer.Argument(help="A clip; not with --shape.", metavar="SOURCE", show_default=False)
     ] = None,
@@ -82,29 +83,27 @@ def session(
     """
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.run import INTERRUPTED
+    from omnitide_cli.commands.setup import settings_of
     from omnitide_cli.display.sessions import figure, memory, named, times
     from omnitide_cli.display.status import StatusLine
 
     names = policies or ["full", "omnipick"]
     budget = None if kv_budget is None else byte_count(kv_budget)
     status = StatusLine(sys.stderr)
-    chosen = {"layout": layout, "positions": positions, "ctx": ctx}
-    machine = {"threads": threads, "cache_type": cache_type, "flash_attn": flash_attn}
+    settings = settings_of(context)
     with Interrupt() as interrupt:
         if shape is not None:
             if source is not None or model or budget is None:
                 raise UsageError("--shape is for --kv-budget alone", "leave SOURCE and --model out, give --kv-budget")
             found = []
             sizes = (image, audio)
-            budgets = _shape_budgets(
-                shape, layers, sizes, names, watermarks, budget, chosen, machine, interrupt, status
-            )
+            budgets = _shape_budgets(shape, layers, sizes, names, watermarks, budget, settings, interrupt, status)
         else:
             if source is None:
                 raise UsageError("there is nothing to watch", "give a clip, or --shape with --kv-budget")
             from omnitide_cli.bench.budget import budget_of_run
 
-            jobs = _jobs(source, names, watermarks, units, every, model, mmproj, {**chosen, **machine})
+            jobs = _jobs(source, names, watermarks, units, every, model, mmproj, settings)
             found = _run(jobs, repeat, attention, interrupt, status)
             budgets = [] if budget is None else [asdict(budget_of_run(run, budget)) for run in found]
     status.clear()
@@ -157,7 +156,7 @@ def _jobs(
     manifest = find_manifest(model)
     chosen = engine_options(manifest, {**settings, "unit_tokens": manifest.unit_tokens(1.0)})
     asked = [parse_repeated(text, "--every") for text in every or ()]
-    files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
+    files = fetch_files(manifest, mmproj, say)
     return [
         Job(
             files,
@@ -204,7 +203,6 @@ def _shape_budgets(
     watermarks: list[str] | None,
     budget: int,
     settings: dict[str, object],
-    machine: dict[str, str | int | None],
     interrupt: Interrupt,
     status: StatusLine,
 ) -> list[Row]:
@@ -212,14 +210,13 @@ def _shape_budgets(
     from omnitide_cli.bench.shapes import find_shape
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.runtime.options import check_watermarks
-    from omnitide_cli.runtime.simulation import Stream
+    from omnitide_cli.runtime.simulation import Stream, image_tokens
     from omnitide_cli.runtime.sizing import check_low_watermark
 
     file, unit_tokens = language_model(None, shape, layers)
     scale = find_shape(shape).layers / (layers or find_shape(shape).layers)
-    stream = Stream(0, max(unit_tokens - sizes[1] - 4, 0) if sizes[0] is None else sizes[0], sizes[1])
-    known = {name: value for name, value in settings.items() if value is not None}
-    chosen: EngineOptions = replace(machine_options(**machine), **known, unit_tokens=stream.unit_tokens)  # type: ignore[arg-type]
+    stream = Stream(0, image_tokens(unit_tokens, sizes[1]) if sizes[0] is None else sizes[0], sizes[1])
+    chosen = machine_options(**settings, unit_tokens=stream.unit_tokens)
     rows = []
     with Stage(file, chosen) as stage:
         for name, marks in _cases(policies_to_compare(names, chosen), watermark_pairs(watermarks, chosen)):

@@ -11,6 +11,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, save_rows, show
+from omnitide_cli.commands.bench.subject import say
 from omnitide_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def soak(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(help="A short clip; it is fed again and again.", metavar="SOURCE")],
     units: Annotated[int, typer.Option("--units", help="How many; a day has 86400.", min=1, metavar="N")] = 2000,
     with_faults: Annotated[
@@ -45,24 +47,15 @@ def soak(
     from omnitide_cli.catalog.files import fetch_files, find_manifest
     from omnitide_cli.commands.interrupt import Interrupt
     from omnitide_cli.commands.run import INTERRUPTED
-    from omnitide_cli.commands.setup import engine_options, frame_fit
+    from omnitide_cli.commands.setup import engine_options, frame_fit, settings_of
     from omnitide_cli.display.status import StatusLine
 
     if units < LEAST_UNITS:
         raise UsageError(f"--units {units}: the comparison needs at least {LEAST_UNITS}", f"--units {LEAST_UNITS}")
     manifest = find_manifest(model)
-    flags = {
-        "layout": layout,
-        "high_watermark": high_watermark,
-        "low_watermark": low_watermark,
-        "threads": threads,
-        "cache_type": cache_type,
-        "flash_attn": flash_attn,
-        "unit_tokens": manifest.unit_tokens(1.0),
-    }
-    chosen = engine_options(manifest, flags)
+    chosen = engine_options(manifest, settings_of(context) | {"unit_tokens": manifest.unit_tokens(1.0)})
     status = StatusLine(sys.stderr)
-    files = fetch_files(manifest, mmproj, lambda message: print(message, file=sys.stderr))
+    files = fetch_files(manifest, mmproj, say)
     clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
     began = time.monotonic()
     with Interrupt() as interrupt:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,11 @@ Watermarks = Annotated[
 ]
 
 
+def say(message: str) -> None:
+    """What a person may want to know meanwhile."""
+    print(message, file=sys.stderr)
+
+
 def watermark_pairs(given: list[str] | None, options: EngineOptions) -> list[tuple[int, int]]:
     """(high, low) of each HIGH/LOW, else those of `options`. Raises UsageError."""
     return [_watermarks(text) for text in given or ()] or [(options.high_watermark, options.low_watermark)]
@@ -46,9 +51,6 @@ def language_model(model: str | None, shape: str | None, layers: int | None) -> 
     from omnitide_cli.catalog.files import fetch_files, find_manifest
     from omnitide_cli.catalog.folders import cache_dir
 
-    def say(message: str) -> None:
-        print(message, file=sys.stderr)
-
     if shape and model:
         raise UsageError("--shape and --model can't both be measured", "leave one out")
     if shape:
@@ -57,12 +59,12 @@ def language_model(model: str | None, shape: str | None, layers: int | None) -> 
     return fetch_files(manifest, None, say).model, manifest.unit_tokens(1.0)
 
 
-def machine_options(threads: int | None, cache_type: str | None, flash_attn: str | None) -> EngineOptions:
+def machine_options(**wanted: Any) -> EngineOptions:
+    """Engine settings without a manifest: what is not None, else defaults; this machine's costs."""
     from omnitide_cli.catalog.folders import costs_file
     from omnitide_cli.runtime.options import EngineOptions
 
-    chosen = {"threads": threads, "cache_type": cache_type, "flash_attn": flash_attn}
-    return EngineOptions(**{k: v for k, v in chosen.items() if v is not None}, costs_file=costs_file())  # type: ignore[arg-type]
+    return EngineOptions(**{k: v for k, v in wanted.items() if v is not None}, costs_file=costs_file())
 
 
 def policies_to_compare(wanted: Sequence[str] | None, chosen: EngineOptions) -> list[str]:
@@ -77,7 +79,7 @@ def policies_to_compare(wanted: Sequence[str] | None, chosen: EngineOptions) -> 
         except UsageError as error:
             if wanted:
                 raise
-            print(f"{policy} is left out: {error.message}", file=sys.stderr)
+            say(f"{policy} is left out: {error.message}")
         else:
             names.append(policy)
     return names
