@@ -40,6 +40,7 @@ public:
 private:
     struct Scheduler;
     std::unique_ptr<Scheduler> scheduler_;  // made at the first relocation
+    bool general_;                          // rows in this process's memory, too, by the graph that runs anywhere
 };
 
 }  // namespace ot

@@ -38,6 +38,7 @@ SharedRotation shared_rotation(const llama_context & context, const std::vector<
 void Turns::compute(const SharedRotation & shared, const std::vector<int32_t> & deltas) {
     if (shared.half == 0 || deltas.empty()) return;
     head_ = 2 * shared.half;
+    heads_ = shared.heads;
     std::vector<double> frequencies;
     for (int64_t i = 0; i < shared.half; ++i) {
         frequencies.push_back(shared.scale * std::pow(shared.base, -static_cast<double>(i) / static_cast<double>(shared.half)));
@@ -57,14 +58,14 @@ void Turns::compute(const SharedRotation & shared, const std::vector<int32_t> & 
             sines_.values[first + half + i] = sine;
         }
     }
-    swapped_.values.resize(2 * static_cast<size_t>(shared.heads) * deltas.size());
-    for (size_t i = 0; i < swapped_.values.size(); ++i) swapped_.values[i] = static_cast<int32_t>(i ^ 1);
 }
 
 void Turns::declare(ggml_context * ctx) {
     if (head_ == 0) return;
     const int64_t rows = static_cast<int64_t>(which_.values.size());
     const int64_t distinct = static_cast<int64_t>(cosines_.values.size()) / head_;
+    swapped_.values.resize(static_cast<size_t>(2 * heads_ * rows));
+    for (size_t i = 0; i < swapped_.values.size(); ++i) swapped_.values[i] = static_cast<int32_t>(i ^ 1);
     cosines_.tensor = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, head_, distinct);
     sines_.tensor = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, head_, distinct);
     which_.tensor = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, rows);
@@ -83,14 +84,13 @@ void Turns::upload() const {
     set(swapped_);
 }
 
-// A ggml_custom1_op_t: what apply() builds of six operators, in one pass.
+// A ggml_custom1_op_t: what apply() otherwise builds of six operators, in one pass.
 void Turns::rotate(ggml_tensor * dst, const ggml_tensor * k, int thread, int n_threads, void * turns) {
     const auto & self = *static_cast<const Turns *>(turns);
     const int64_t half = self.head_ / 2;
     for (int64_t row = thread; row < k->ne[2]; row += n_threads) {
-        const auto which = static_cast<size_t>(self.which_.values[static_cast<size_t>(row)]) * static_cast<size_t>(self.head_);
-        const float * cosines = self.cosines_.values.data() + which;
-        const float * sines = self.sines_.values.data() + which + half;  // the second half's, which are positive
+        const float * cosines = self.cosines(static_cast<size_t>(row));
+        const float * sines = self.sines(static_cast<size_t>(row));
         for (int64_t head = 0; head < k->ne[1]; ++head) {
             const auto * from = reinterpret_cast<const float *>(static_cast<const char *>(k->data) + row * k->nb[2] + head * k->nb[1]);
             auto * __restrict to = reinterpret_cast<float *>(static_cast<char *>(dst->data) + row * dst->nb[2] + head * dst->nb[1]);

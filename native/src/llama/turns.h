@@ -39,6 +39,11 @@ public:
     void upload() const;
 
     bool ready() const { return head_ != 0; }
+    int64_t head() const { return head_; }  // dimensions
+    // [head / 2] of a row. REQUIRES: ready().
+    const float * cosines(size_t row) const { return cosines_.values.data() + first(row); }
+    const float * sines(size_t row) const { return sines_.values.data() + first(row) + head_ / 2; }  // the positive ones
+
     // k [head, heads, rows], contiguous f32, rotated. REQUIRES: this object outlives the graph.
     ggml_tensor * apply(ggml_context * ctx, ggml_tensor * k) const;
 
@@ -50,8 +55,9 @@ private:
     };
 
     static void rotate(ggml_tensor * dst, const ggml_tensor * k, int thread, int n_threads, void * turns);
+    size_t first(size_t row) const { return static_cast<size_t>(which_.values[row]) * static_cast<size_t>(head_); }
 
-    int64_t head_ = 0;
+    int64_t head_ = 0, heads_ = 0;
     Input<float> cosines_, sines_;  // [head, distinct rotations]
     Input<int32_t> which_;          // [rows]: each row's rotation
     Input<int32_t> swapped_;        // [2 x heads x rows]: for each half of a head the other one

@@ -1,0 +1,32 @@
+#include "llama/groups.h"
+
+#include "llama/pristine.h"
+
+namespace ot {
+
+Groups group(const std::vector<Row> & rows, PristineKeys & pristine, bool keep) {
+    Groups groups;
+    for (const Row & row : rows) {
+        if (row.src != row.dst) {
+            groups.values.src.values.push_back(static_cast<int32_t>(row.src));
+            groups.values.dst.values.push_back(row.dst);
+        }
+        if (row.delta == 0 && row.src == row.dst) continue;
+        // Never through rope without need: a rotation by zero would round the key again.
+        Group & target = row.delta == 0 ? groups.moved : pristine.has(row.src) ? groups.again : groups.first;
+        target.dst.values.push_back(row.dst);
+        if (&target == &groups.again) {
+            target.src.values.push_back(pristine.slot(row.src));
+            target.delta.values.push_back(pristine.shifted_by(row.src) + row.delta);
+        } else {
+            target.src.values.push_back(static_cast<int32_t>(row.src));
+        }
+        if (&target == &groups.first) {
+            target.delta.values.push_back(row.delta);
+            if (keep) target.slot.values.push_back(pristine.claim(row.src));
+        }
+    }
+    return groups;
+}
+
+}  // namespace ot
