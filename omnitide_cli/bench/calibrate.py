@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ N_CELLS = 8192
 MOVED_UNIT = 60
 MOVED = 30 * MOVED_UNIT  # rows of the relocations that are timed
 RELOCATIONS = 8
+_SESSION = "a session, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The fitted costs and every prediction made with them."""
+    """The fitted costs and every prediction made with them; unit_ms: a unit's update over what sessions leave, mean."""
 
     costs: Costs
+    unit_ms: float
     predictions: tuple[Prediction, ...]
 
 
@@ -79,7 +81,7 @@ def layouts(unit: int) -> list[Layout]:
     image = max(image_tokens(unit), 1)
     for layout in ("native", "class-packing", "eager"):
         options = EngineOptions(layout=layout, unit_tokens=unit)
-        made.append((f"a session, {layout}", _session_cells(options, image), False))
+        made.append((f"{_SESSION}{layout}", _session_cells(options, image), False))
     return [Layout(name, tuple(cells.tolist()), fitted) for name, cells, fitted in made]
 
 
@@ -128,7 +130,8 @@ def calibrate(stage: Stage, unit: int, repeat: int, progress: Callable[[int, int
         costs = replace(costs, tile_us=tile, empty_tile_us=empty_tile)
     if kernel == "tiled":
         costs = replace(costs, slice_cell_us=slopes[1][0])
-    return Calibration(costs, tuple(predictions))
+    as_left = [measured[i, unit] for i, layout in enumerate(cases) if layout.name.startswith(_SESSION)]
+    return Calibration(costs, fmean(as_left), tuple(predictions))
 
 
 def _session_cells(options: EngineOptions, image: int) -> NDArray[np.int64]:

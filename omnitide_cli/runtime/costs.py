@@ -1,7 +1,8 @@
 """What attention and moving cost on this machine, for the layout `auto` (omnipage.md, "What attention costs").
 
 Defaults are scaled to a model's shape from one that was measured; `omnitide bench calibrate` measures the model itself
-and keeps the result in the cache folder, where the next session finds it.
+and keeps the result in the cache folder, where the next session finds it. Beside the costs it keeps what a unit takes,
+which says whether flash attention is faster here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +58,34 @@ def cost_key(file: Path, cache_type: str, flash_attention: bool, threads: int) -
 
 def load_costs(store: Path, key: str) -> Costs | None:
     """A kept calibration; None when there is none, or none that can be read."""
+    kept = _load(store).get(key)
     try:
-        kept = json.loads(store.read_text(encoding="utf-8"))[key]
         numbers = {field.name: float(kept[field.name]) for field in fields(Costs) if field.name != "kernel"}
         return Costs(kernel=str(kept["kernel"]), **numbers)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
-def save_costs(store: Path, key: str, costs: Costs) -> None:
+def load_unit_ms(store: Path, key: str) -> float | None:
+    """What a unit took in a kept calibration; None when that is not known."""
+    kept = _load(store).get(key)
+    unit_ms = kept.get("unit_ms") if isinstance(kept, dict) else None
+    return float(unit_ms) if isinstance(unit_ms, int | float) else None
+
+
+def save_costs(store: Path, key: str, costs: Costs, unit_ms: float) -> None:
     """Keep a calibration beside those of other models and settings."""
-    try:
-        kept = json.loads(store.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        kept = {}
-    kept[key] = asdict(costs)
+    kept = _load(store)
+    kept[key] = {**asdict(costs), "unit_ms": unit_ms}
     store.parent.mkdir(parents=True, exist_ok=True)
     partial = store.with_suffix(f".{os.getpid()}.part")
     partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
     partial.replace(store)
+
+
+def _load(store: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(store.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from omnitide_cli.errors import ModelError, RuntimeFailure
-from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, scaled
+from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, load_unit_ms, scaled
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy
 
@@ -142,14 +142,27 @@ class Model:
         return context
 
     def _flash_attention(self, options: EngineOptions) -> int:
-        """On a CPU the plain kernels are faster for updates of a unit's size and for single tokens, but a quantised
-        cache can't be read by them (`bench soak --flash-attn` measures it). h2o needs them anywhere."""
+        """`auto` is what `bench calibrate` measured to be faster for this model here. Before that: off on a CPU, where
+        the plain kernels are faster for small units, on for a quantised cache, which they can't read, and llama.cpp's
+        choice on a GPU. h2o needs it off anywhere.
+        """
         if options.policy == "h2o":
             check_policy(options)
             return FLASH_ATTENTION["off"]
-        if options.flash_attn == "auto" and not self.caches_on_gpu and options.cache_type != "q8_0":
-            return FLASH_ATTENTION["off"]
-        return FLASH_ATTENTION[options.flash_attn]
+        if options.flash_attn != "auto" or options.cache_type == "q8_0":
+            return FLASH_ATTENTION[options.flash_attn]
+        faster = self._flash_is_faster(options)
+        if faster is None and self.caches_on_gpu:
+            return FLASH_ATTENTION["auto"]
+        return FLASH_ATTENTION["on" if faster else "off"]
+
+    def _flash_is_faster(self, options: EngineOptions) -> bool | None:
+        """None: not measured."""
+        if options.costs_file is None:
+            return None
+        keys = (cost_key(self._file, options.cache_type, flash, self.threads) for flash in (True, False))
+        flash, plain = (load_unit_ms(options.costs_file, key) for key in keys)
+        return None if flash is None or plain is None else flash < plain
 
     def _load_encoders(self, path: Path, options: EngineOptions) -> None:
         check_gguf(path)

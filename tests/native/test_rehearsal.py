@@ -108,7 +108,7 @@ def test_calibration_foretells_every_layout_and_is_kept(models: dict[str, Path],
         assert all(row.measured_ms > 0 for row in found.predictions)
         assert found.costs.kernel == "span"  # a CPU without flash attention
         assert stage.model.costs(stage.options) == scaled("span", 3 * 256, 3 * 128)
-        save_costs(store, stage.model.cost_key(stage.options), found.costs)
+        save_costs(store, stage.model.cost_key(stage.options), found.costs, found.unit_ms)
         assert stage.model.costs(stage.options) == found.costs
         store.write_text("{", encoding="utf-8")
         assert load_costs(store, stage.model.cost_key(stage.options)) is None
