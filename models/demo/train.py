@@ -213,7 +213,7 @@ class Trainer:
         drawn = np.random.default_rng(seed)
         few, many = np.exp(drawn.uniform(0, np.log(longest + 1))), drawn.uniform(1, longest + 1)
         units = int(few if drawn.random() < 0.5 else many)
-        rng = np.random.default_rng([*seed, self.rank])
+        rng = np.random.default_rng([*seed, self.rank + 1])
         return random_batch(self.layout, bank, rng, units, self.options.tokens // self.options.workers)
 
     def _scores(self, bank: Bank, batch: Batch, live: bool) -> tuple[Tensor, ...]:

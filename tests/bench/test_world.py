@@ -47,9 +47,9 @@ TRUTH = {  # question: (answer, kind, sense, age), asked after all of SEEN
     "What did you hear one second ago?": ("Silence.", "recall", "sound", 1),
     "What was there two seconds ago?": ("No picture and the word river.", "recall", "both", 2),
     "What did you see four seconds ago?": ("A blue square and a red circle.", "recall", "image", 4),
-    "What did you see with the word river?": ("No picture.", "recall", "both", 2),
-    "What did you see with the note sol?": ("The digit 7.", "recall", "both", 5),
-    "What did you hear with the digit 7?": ("The note sol.", "recall", "both", 5),
+    "What did you last see with the word river?": ("No picture.", "recall", "both", 2),
+    "What did you last see with the note sol?": ("The digit 7.", "recall", "both", 5),
+    "What did you last hear with the digit 7?": ("The note sol.", "recall", "both", 5),
     "What was the last note?": ("The note sol.", "recall", "sound", 5),
     "What was the last digit?": ("The digit 7.", "recall", "image", 5),
     "What colour was the last circle?": ("It was red.", "recall", "image", 3),
@@ -93,8 +93,8 @@ def test_several_shapes_have_sides() -> None:
 
 
 def test_what_can_not_be_known_is_not_asked(asked: dict[str, tuple[str, str, str, int | None]]) -> None:
-    assert "What did you hear with the red circle?" in asked
-    assert "What did you hear with the blue square?" not in asked  # it had company
+    assert "What did you last hear with the red circle?" in asked
+    assert "What did you last hear with the blue square?" not in asked  # it had company
     assert "What was the last word?" not in asked  # that's now
     assert "What is on the left?" not in asked
     assert all(ask("ago", SEEN[:1], np.random.default_rng(seed)) is None for seed in range(20))

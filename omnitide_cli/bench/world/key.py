@@ -28,9 +28,19 @@ _EVERY = {sort: [key for key in every() if key[0] == sort] for sort in ("figure"
 
 def any_key(seen: Sequence[Scene], rng: np.random.Generator) -> Key:
     """Some key of a sort that the scenes had."""
-    sorts = sorted({key[0] for scene in seen for key in of_scene(scene)}) or list(_EVERY)
-    sort = str(rng.choice(sorts))
-    return _EVERY[sort][int(rng.integers(len(_EVERY[sort])))]
+    keys = _EVERY[str(rng.choice(_sorts(seen)))]
+    return keys[int(rng.integers(len(keys)))]
+
+
+def missing_key(seen: Sequence[Scene], rng: np.random.Generator) -> Key | None:
+    """Some key that no scene had, of a sort that the scenes had; None if they had all."""
+    had = {key for scene in seen for key in of_scene(scene)}
+    keys = [key for sort in _sorts(seen) for key in _EVERY[sort] if key not in had]
+    return keys[int(rng.integers(len(keys)))] if keys else None
+
+
+def _sorts(seen: Sequence[Scene]) -> list[str]:
+    return sorted({key[0] for scene in seen for key in of_scene(scene)}) or list(_EVERY)
 
 
 def of_scene(scene: Scene, single: bool = False) -> list[Key]:
@@ -82,8 +92,8 @@ def often(key: Key) -> str:
 
 
 def other(key: Key) -> str:
-    """What did the other sense perceive with it?"""
-    return f"What did you {'see' if sense(key) == 'sound' else 'hear'} with {beside(key)}?"
+    """What did the other sense perceive with it, the last time?"""
+    return f"What did you last {'see' if sense(key) == 'sound' else 'hear'} with {beside(key)}?"
 
 
 def _verb(key: Key) -> str:

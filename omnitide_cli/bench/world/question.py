@@ -159,15 +159,10 @@ def _ago(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
 
 def _with(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """By the other sense: what was seen with a sound, heard with a picture, when it was there the last time."""
-    if len(seen) < 2:
+    found = _of_any_age(seen, rng, earlier=True)
+    if found is None:
         return None
-    here = keys.of_scene(seen[int(rng.integers(len(seen) - 1))], single=True)
-    if not here:
-        return None
-    key = _one(here, rng)
-    age = _age(seen, key)
-    if not age:
-        return None
+    key, age = found
     scene = seen[-1 - age]
     answer = sentence(scene.sights()) if keys.sense(key) == "sound" else sentence([scene.hearing()])
     return Question("with", "recall", "both", keys.other(key), answer, age)
@@ -198,22 +193,22 @@ def _last(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
 
 def _did(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """Whether it was there at all so far, true half of the time."""
-    counts = _counts(seen)
-    key = _one(list(counts), rng) if counts and rng.random() < 0.5 else keys.any_key(seen, rng)
-    age = _age(seen, key)
-    return Question("did", "count", keys.sense(key), keys.past(key), "No." if age is None else "Yes.", age)
+    if rng.random() < 0.5:
+        found = _of_any_age(seen, rng)
+        return Question("did", "count", keys.sense(found[0]), keys.past(found[0]), "Yes.", found[1]) if found else None
+    key = keys.missing_key(seen, rng)
+    return Question("did", "count", keys.sense(key), keys.past(key), "No.", None) if key else None
 
 
 def _often(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """How many seconds so far had it; every number about as often as it can be."""
     counts = _counts(seen)
     number = _one(sorted({0, *(min(count, 4) for count in counts.values())}), rng)
-    key = (
-        _one([key for key, count in counts.items() if min(count, 4) == number], rng)
-        if number
-        else keys.any_key(seen, rng)
-    )
-    return _counted(seen, [key], keys.often(key))
+    if number == 0:
+        key = keys.missing_key(seen, rng)
+    else:
+        key = _one([key for key, count in counts.items() if min(count, 4) == number], rng)
+    return _counted("often", seen, [key], keys.often(key)) if key else None
 
 
 def _often_both(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
@@ -228,13 +223,13 @@ def _often_both(seen: Sequence[Scene], rng: np.random.Generator) -> Question | N
     if rng.random() < 0.3:  # a pair that may never have met
         known = [key for other in seen for key in keys.of_scene(other) if keys.sense(key) == "sound"]
         pair[1] = _one(known, rng)
-    return _counted(seen, pair, f"{keys.often(pair[0])[:-1]} with {keys.beside(pair[1])}?")
+    return _counted("together", seen, pair, f"{keys.often(pair[0])[:-1]} with {keys.beside(pair[1])}?")
 
 
-def _counted(seen: Sequence[Scene], wanted: Sequence[keys.Key], text: str) -> Question:
+def _counted(form: str, seen: Sequence[Scene], wanted: Sequence[keys.Key], text: str) -> Question:
     ages = [age for age, scene in enumerate(reversed(seen)) if set(wanted) <= set(keys.of_scene(scene))]
     sense = keys.sense(wanted[0]) if len(wanted) == 1 else "both"
-    return Question("often", "count", sense, text, OFTEN[min(len(ages), 4)], ages[0] if ages else None)
+    return Question(form, "count", sense, text, OFTEN[min(len(ages), 4)], ages[0] if ages else None)
 
 
 def _counts(seen: Sequence[Scene]) -> Counter[keys.Key]:
@@ -242,8 +237,22 @@ def _counts(seen: Sequence[Scene]) -> Counter[keys.Key]:
     return Counter(key for scene in seen for key in keys.of_scene(scene))
 
 
-def _age(seen: Sequence[Scene], key: keys.Key) -> int | None:
-    return next((age for age, scene in enumerate(reversed(seen)) if key in keys.of_scene(scene)), None)
+def _of_any_age(seen: Sequence[Scene], rng: np.random.Generator, earlier: bool = False) -> tuple[keys.Key, int] | None:
+    """Something that was there, and how many seconds ago the last time; every age as likely as another.
+
+    Were every thing as likely, most would have been there a moment ago. None if nothing was there. `earlier`: not in
+    the present second, and then alone in its picture if it is a figure.
+    """
+    latest: dict[keys.Key, int] = {}
+    for age, scene in enumerate(reversed(seen)):
+        for key in keys.of_scene(scene):
+            latest.setdefault(key, age)
+    if earlier:
+        latest = {key: age for key, age in latest.items() if age and key in keys.of_scene(seen[-1 - age], single=True)}
+    if not latest:
+        return None
+    age = _one(sorted(set(latest.values())), rng)
+    return _one([key for key, last in latest.items() if last == age], rng), age
 
 
 def _one(options: Sequence[T], rng: np.random.Generator) -> T:
