@@ -56,10 +56,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The fitted costs and every prediction made with them; unit_ms: a unit's update over what sessions leave, mean."""
+    """The fitted costs and every prediction made with them."""
 
     costs: Costs
-    unit_ms: float
     predictions: tuple[Prediction, ...]
 
 
@@ -130,8 +129,26 @@ def calibrate(stage: Stage, unit: int, repeat: int, progress: Callable[[int, int
         costs = replace(costs, tile_us=tile, empty_tile_us=empty_tile)
     if kernel == "tiled":
         costs = replace(costs, slice_cell_us=slopes[1][0])
-    as_left = [measured[i, unit] for i, layout in enumerate(cases) if layout.name.startswith(_SESSION)]
-    return Calibration(costs, fmean(as_left), tuple(predictions))
+    return Calibration(costs, tuple(predictions))
+
+
+def unit_times(stages: Sequence[Stage], unit: int, repeat: int) -> list[float]:
+    """Milliseconds of a unit's update at each stage, in turn: over what sessions leave, means of `repeat` medians."""
+    means: list[list[float]] = [[] for _ in stages]
+    for layout in layouts(unit):
+        if not layout.name.startswith(_SESSION):
+            continue
+        sessions = [stage.session(N_CELLS) for stage in stages]
+        times: list[list[float]] = [[] for _ in stages]
+        for stage, session in zip(stages, sessions, strict=True):
+            stage.occupy(session, layout.cells)
+            stage.update_ms(session, unit)  # touches what the first run of a context would pay for
+        for _ in range(repeat):
+            for stage, session, mine in zip(stages, sessions, times, strict=True):
+                mine.append(stage.update_ms(session, unit))
+        for mean, mine in zip(means, times, strict=True):
+            mean.append(median(mine))
+    return [fmean(mean) for mean in means]
 
 
 def _session_cells(options: EngineOptions, image: int) -> NDArray[np.int64]:

@@ -12,13 +12,13 @@ RESAMPLES = 2000
 
 
 def share_interval(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's interval of a share; (0, 1) when nothing was counted."""
+    """Wilson's interval of a share: never empty nor beyond 0 … 1, also for none or all of few; (0, 1) of nothing."""
     if n == 0:
         return 0.0, 1.0
     share, spread = hits / n, Z * Z / n
     middle = (share + spread / 2) / (1 + spread)
     half = Z * math.sqrt(share * (1 - share) / n + spread / (4 * n)) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return middle - half if hits else 0.0, middle + half if hits < n else 1.0
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:

@@ -22,8 +22,10 @@ SETTLED = 4  # retentions before anything is measured: classes have formed by th
 
 @dataclass(frozen=True, slots=True)
 class LayoutRow:
-    """Means a unit over whole cycles between retentions; attention is an update less one over an empty cache.
+    """Means over `units` units; attention is an update less one over an empty cache.
 
+    rows_moved, rows_shifted, bytes_moved: of all retentions together; bytes are of keys and values in all layers that
+    are there. migration_ms: planning and relocation.
     shares: of what eager's attention saves over native's, how much is left after this layout's own moving (section 7).
     """
 
@@ -33,15 +35,36 @@ class LayoutRow:
     physical_span: float
     peak_physical_span: int
     active_pages: float
+    active_subblocks: float
     update_ms: float
+    decode_ms: float
     attention_prefill_ms: float
     attention_decode_ms: float
     migration_ms: float
     total_ms: float
     rows_moved: int
+    rows_shifted: int
+    bytes_moved: int
     share_prefill: float | None
     share_decode: float | None
+    units: int
     type: str = "layout"
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How much is measured: so many units, or whole cycles between retentions, which weigh every fill alike."""
+
+    cycles: int | None = None
+    units: int | None = None
+
+    def is_reached(self, cycles: int, units: int) -> bool:
+        """Whether that is enough."""
+        return units >= self.units if self.units else cycles >= (self.cycles or 1)
+
+    def progress(self, cycles: int, units: int) -> str:
+        """What to tell a person."""
+        return f"unit {units} of {self.units}" if self.units else f"cycle {cycles} of {self.cycles}"
 
 
 @dataclass(slots=True)
@@ -56,7 +79,10 @@ class _Run:
     page_spans: list[int] = field(default_factory=list)
     spans: list[int] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
+    subblocks: list[int] = field(default_factory=list)
     rows_moved: int = 0
+    rows_shifted: int = 0
+    bytes_moved: int = 0
 
     def take(self, stage: Stage, stream: Stream, *, measured: bool = False) -> bool:
         """The next unit and its upkeep; whether something was forgotten."""
@@ -69,7 +95,10 @@ class _Run:
             self.spans.append(now.layout.physical_span)
             self.pages.append(now.layout.active_pages)
             self.migration_ms.append(done.plan_ms + done.migrate_ms if done.retained else 0.0)
+            self.subblocks.append(now.layout.active_subblocks)
             self.rows_moved += done.rows_moved
+            self.rows_shifted += done.rows_shifted
+            self.bytes_moved += done.bytes
         return bool(done.retained)
 
 
@@ -77,9 +106,9 @@ def compare_layouts(
     stage: Stage,
     stream: Stream,
     layouts: Sequence[str],
-    cycles: int,
+    length: Length,
     repeat: int,
-    progress: Callable[[int, int], None],
+    progress: Callable[[str], None],
 ) -> list[LayoutRow]:
     """Run `stream` under every layout; native and eager, which the shares refer to, are always among them.
 
@@ -96,11 +125,12 @@ def compare_layouts(
         while retentions < SETTLED:
             retentions += run.take(stage, stream)
         stage.update_ms(run.session, stream.unit_tokens)  # touches what the first run of a context would pay for
-    retentions = 0
-    while retentions < cycles:
+    retentions = units = 0
+    while not length.is_reached(retentions, units):
         _measure(stage, stream, [*runs.values(), empty], repeat)
         retentions += max([run.take(stage, stream, measured=True) for run in runs.values()])
-        progress(retentions, cycles)
+        units += 1
+        progress(length.progress(retentions, units))
     update = {name: fmean(run.update_ms) for name, run in runs.items()}
     decode = {name: fmean(run.decode_ms) for name, run in runs.items()}
     moving = {name: fmean(run.migration_ms) for name, run in runs.items()}
@@ -116,14 +146,19 @@ def compare_layouts(
                 physical_span=fmean(run.spans),
                 peak_physical_span=max(run.spans),
                 active_pages=fmean(run.pages),
+                active_subblocks=fmean(run.subblocks),
                 update_ms=update[name],
+                decode_ms=decode[name],
                 attention_prefill_ms=update[name] - fmean(empty.update_ms),
                 attention_decode_ms=decode[name] - fmean(empty.decode_ms),
                 migration_ms=moving[name],
                 total_ms=update[name] + moving[name],
                 rows_moved=run.rows_moved,
+                rows_shifted=run.rows_shifted,
+                bytes_moved=run.bytes_moved,
                 share_prefill=_share(update, name, own),
                 share_decode=_share(decode, name, own / stream.unit_tokens),
+                units=units,
             )
         )
     return rows

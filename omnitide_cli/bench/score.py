@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import sqrt
 
-Z = 1.959964
-"""Standard deviations that 95 % of a normal distribution lie within."""
+from omnitide_cli.bench.intervals import share_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +33,4 @@ class Share:
         rights = [mark.right for mark in marks]
         if not rights:
             return None
-        return cls(sum(rights) / len(rights), *wilson(sum(rights), len(rights)), len(rights))
-
-
-def wilson(right: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share: never empty nor beyond 0 … 1, also for 0 or all of few. `n` is above 0."""
-    share = right / n
-    centre = share + Z * Z / (2 * n)
-    half = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    whole = 1 + Z * Z / n
-    return (centre - half) / whole if right else 0.0, (centre + half) / whole if right < n else 1.0
+        return cls(sum(rights) / len(rights), *share_interval(sum(rights), len(rights)), len(rights))

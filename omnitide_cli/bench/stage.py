@@ -79,6 +79,11 @@ class Stage(Owner):
         """The loaded model."""
         return self._model
 
+    def settings(self) -> dict[str, str | int]:
+        """What times depend on besides the model: with `auto` resolved as far as it is known."""
+        flash = self._model.flash_attention(self.options)
+        return {"cache_type": self.options.cache_type, "flash_attn": flash, "threads": self._model.threads}
+
     def session(self, n_cells: int, *, random_rows: bool = True, **changes: object) -> Session:
         """A new session, in place of the last, on a cache of `n_cells` rows; `changes` to the options.
 

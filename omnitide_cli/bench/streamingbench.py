@@ -18,7 +18,7 @@ from omnitide_cli.errors import SourceError
 from omnitide_cli.media import FrameFit, MediaUnit, open_source
 
 ORDER = "Answer with the letter of the right option."
-_LETTER = re.compile(r"\W*([A-Z])\b")
+_LETTER = re.compile(r"\W*([A-Z])(?!\w)(?! [a-z])")  # "A map" is an article, "B Two" an option
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ def read_questions(folder: Path) -> dict[str, list[Choice]]:
             entries = json.loads(file.read_text(encoding="utf-8"))
             for entry in entries:
                 choices = [_choice(question) for question in entry["questions"] if question.get("options")]
-                videos.setdefault(entry["video_path"], []).extend(choices)
+                known = videos.setdefault(entry["video_path"], [])
+                known += [choice for choice in choices if choice not in known]  # some stand in two of its files
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(
                 f"{file} is no question file of StreamingBench: {type(error).__name__}: {error}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
 WIDTH = 760
@@ -96,19 +96,24 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Points (x, y) of every series, joined; y begins at 0. log_x: equal factors lie equally far apart."""
+    """Points (x, y) of every series, joined; y begins at 0. log_x: equal factors lie equally far apart.
+
+    x_names: what to write instead of some x.
+    """
 
     title: str
     x_title: str
-    series: Mapping[str, Sequence[tuple[float, float]]]
+    series: Mapping[str, Sequence[tuple[float, float | Value]]]
     log_x: bool = False
+    x_names: Mapping[float, str] = field(default_factory=dict)
 
     def draw(self, top: float) -> tuple[list[str], float]:
         """Elements of the chart whose upper edge is at `top`, and its height."""
         parts, y = _head(self.title, list(self.series), top)
-        points = [point for series in self.series.values() for point in series]
+        points = [(x, _measured(value)) for series in self.series.values() for x, value in series]
         xs = sorted({x for x, _ in points})
-        up = _Scale(0.0, max(value for _, value in points), y + PLOT_HEIGHT, y + 8)
+        most = max(max(value.value, value.high or 0.0) for _, value in points)
+        up = _Scale(0.0, most, y + PLOT_HEIGHT, y + 8)
         left = MARGIN + max(len(number_text(tick)) for tick in up.ticks) * LETTER + 8
         across = _Scale(xs[0], xs[-1], left, WIDTH - MARGIN - 20, log=self.log_x, whole=False)
         for tick in up.ticks:
@@ -116,10 +121,18 @@ class Lines:
             parts.append(_text(left - 6, up(tick) + 4, number_text(tick), "faint", anchor="end"))
         marks = xs if len(xs) <= 2 * TICKS else [t for t in across.ticks if xs[0] <= t <= xs[-1]]
         for mark in marks:
-            parts.append(_text(across(mark), y + PLOT_HEIGHT + 16, number_text(mark), "faint", anchor="middle"))
+            name = self.x_names.get(mark, number_text(mark))
+            parts.append(_text(across(mark), y + PLOT_HEIGHT + 16, name, "faint", anchor="middle"))
         parts.append(_text((left + WIDTH - MARGIN) / 2, y + PLOT_HEIGHT + 34, self.x_title, "faint", anchor="middle"))
         for number, series in enumerate(self.series.values()):
-            placed = [(across(x), up(value)) for x, value in sorted(series)]
+            measured = sorted(((x, _measured(value)) for x, value in series), key=lambda point: point[0])
+            placed = [(across(x), up(value.value)) for x, value in measured]
+            aside = 3 * (number - (len(self.series) - 1) / 2)  # whiskers of series at the same x stand side by side
+            parts += [
+                _upright_whisker(across(x) + aside, up(value.low), up(value.high), number)
+                for x, value in measured
+                if value.low is not None and value.high is not None
+            ]
             path = " ".join(f"{px:.1f},{py:.1f}" for px, py in placed)
             parts.append(f'<polyline class="l{number % len(LIGHT)}" points="{path}"/>')
             if len(placed) <= 30:
@@ -127,6 +140,10 @@ class Lines:
                     f'<circle class="s{number % len(LIGHT)}" cx="{px:.1f}" cy="{py:.1f}" r="3"/>' for px, py in placed
                 ]
         return parts, y + PLOT_HEIGHT + 42 - top
+
+
+def _measured(value: float | Value) -> Value:
+    return value if isinstance(value, Value) else Value(value)
 
 
 Chart = Bars | Lines
@@ -151,7 +168,7 @@ class Figure:
             *(f".s{i} {{ fill: {light}; }} .l{i} {{ stroke: {light}; }}" for i, light in enumerate(LIGHT)),
             "@media (prefers-color-scheme: dark) {",
             *(f".s{i} {{ fill: {dark}; }} .l{i} {{ stroke: {dark}; }}" for i, dark in enumerate(DARK)),
-            "} polyline { fill: none; stroke-width: 2; }",
+            "} polyline { fill: none; stroke-width: 2; } .thin { stroke-width: 1; opacity: 0.6; }",
         ]
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y:.0f}" width="{WIDTH}" height="{y:.0f}">'
@@ -232,3 +249,7 @@ def _line(x1: float, y1: float, x2: float, y2: float) -> str:
 def _whisker(low: float, high: float, y: float) -> str:
     ends = f"M{low:.1f} {y - 4:.1f}V{y + 4:.1f}M{high:.1f} {y - 4:.1f}V{y + 4:.1f}"
     return f'<path class="whisker" d="M{low:.1f} {y:.1f}H{high:.1f}{ends}"/>'
+
+
+def _upright_whisker(x: float, low: float, high: float, number: int) -> str:
+    return f'<polyline class="l{number % len(LIGHT)} thin" points="{x:.1f},{low:.1f} {x:.1f},{high:.1f}"/>'

@@ -58,7 +58,7 @@ def cost_key(file: Path, cache_type: str, flash_attention: bool, threads: int) -
 
 def load_costs(store: Path, key: str) -> Costs | None:
     """A kept calibration; None when there is none, or none that can be read."""
-    kept = _load(store).get(key)
+    kept: Any = _load(store).get(key)
     try:
         numbers = {field.name: float(kept[field.name]) for field in fields(Costs) if field.name != "kernel"}
         return Costs(kernel=str(kept["kernel"]), **numbers)

@@ -130,7 +130,7 @@ class Model:
         params.n_seq_max = 1
         params.n_threads = params.n_threads_batch = self.threads
         params.type_k = params.type_v = CACHE_TYPES[options.cache_type]
-        params.flash_attn_type = self._flash_attention(options)
+        params.flash_attn_type = FLASH_ATTENTION[self.flash_attention(options)]
         params.no_perf = True
         lib.ot_log_take_error()  # forget older ones
         context = llama.llama_init_from_model(self._model, params)
@@ -141,20 +141,22 @@ class Model:
             )
         return context
 
-    def _flash_attention(self, options: EngineOptions) -> int:
-        """`auto` is what `bench calibrate` measured to be faster for this model here. Before that: off on a CPU, where
-        the plain kernels are faster for small units, on for a quantised cache, which they can't read, and llama.cpp's
+    def flash_attention(self, options: EngineOptions) -> str:
+        """on, off, or auto where it is llama.cpp's choice.
+
+        `auto` is what `bench calibrate` measured to be faster for this model here. Before that: off on a CPU, where the
+        plain kernels are faster for small units, on for a quantised cache, which they can't read, and llama.cpp's
         choice on a GPU. h2o needs it off anywhere.
         """
         if options.policy == "h2o":
             check_policy(options)
-            return FLASH_ATTENTION["off"]
+            return "off"
         if options.flash_attn != "auto" or options.cache_type == "q8_0":
-            return FLASH_ATTENTION[options.flash_attn]
+            return options.flash_attn
         faster = self._flash_is_faster(options)
         if faster is None and self.caches_on_gpu:
-            return FLASH_ATTENTION["auto"]
-        return FLASH_ATTENTION["on" if faster else "off"]
+            return "auto"
+        return "on" if faster else "off"
 
     def _flash_is_faster(self, options: EngineOptions) -> bool | None:
         """None: not measured."""
@@ -211,7 +213,7 @@ class Model:
         return cost_key(self._file, options.cache_type, self._is_flash(options), self.threads)
 
     def _is_flash(self, options: EngineOptions) -> bool:
-        return self._flash_attention(options) != FLASH_ATTENTION["off"]
+        return self.flash_attention(options) != "off"
 
     def bytes_per_cell(self, cache_type: str) -> int:
         """Estimate of a cell's bytes over all layers, before there is a context (all heads are taken as alike)."""
@@ -221,7 +223,7 @@ class Model:
 
     def scratch_per_cell(self, options: EngineOptions) -> int:
         """Bytes of scratch of a cell: attention's mask and, without flash attention, all heads' scores."""
-        if self._flash_attention(options) == FLASH_ATTENTION["off"]:
+        if self.flash_attention(options) == "off":
             return UBATCH * 4 * (llama.llama_model_n_head(self._model) + 1)
         return UBATCH * 2
 

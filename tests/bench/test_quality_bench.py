@@ -10,8 +10,9 @@ import pytest
 
 from omnitide_cli.bench.encodings import Encodings
 from omnitide_cli.bench.exam import Exam, Question, exact, world_exams
+from omnitide_cli.bench.intervals import share_interval
 from omnitide_cli.bench.quality import fill
-from omnitide_cli.bench.score import Mark, Share, wilson
+from omnitide_cli.bench.score import Mark, Share
 from omnitide_cli.bench.sheet import Sheet, sheets
 from omnitide_cli.bench.world.split import TEST, VALIDATION
 from omnitide_cli.display.quality import quality_lines
@@ -100,18 +101,18 @@ def filled(exams: Sequence[Exam], stopped: Callable[[], bool] = lambda: False) -
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
 def test_intervals_are_those_of_newcombe_1998(right: int, n: int, low: float, high: float) -> None:
-    assert wilson(right, n) == pytest.approx((low, high), abs=5e-5)
+    assert share_interval(right, n) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_an_interval_stays_within_its_bounds() -> None:
     for n in (1, 2, 10, 1000):
-        assert wilson(0, n)[0] == 0
-        assert wilson(n, n)[1] == 1
+        assert share_interval(0, n)[0] == 0
+        assert share_interval(n, n)[1] == 1
 
 
 def test_a_share_of_nothing_is_none() -> None:
     assert Share.of([]) is None
-    assert Share.of([Mark("now", "image", True), Mark("now", "sound", False)]) == Share(0.5, *wilson(1, 2), 2)
+    assert Share.of([Mark("now", "image", True), Mark("now", "sound", False)]) == Share(0.5, *share_interval(1, 2), 2)
 
 
 def test_only_the_very_words_are_right() -> None:
@@ -150,7 +151,7 @@ def test_a_row_has_the_means_of_its_streams() -> None:
         "physical_span",
         "stream_loop_s",
     ]
-    assert (row["type"], row["low"], row["high"]) == ("quality", *wilson(4, 6))
+    assert (row["type"], row["low"], row["high"]) == ("quality", *share_interval(4, 6))
     assert (row["history_tokens"], row["physical_span"], row["stream_loop_s"]) == (15, 256, 2 * (1.5 + 0.25))
     assert (row["high_watermark"], row["low_watermark"]) == (100, 50)
     assert {sense: share["accuracy"] for sense, share in row["senses"].items()} == {"image": 1, "sound": 0, "both": 1}

@@ -7,12 +7,14 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from omnitide_cli.bench.score import Mark
 from omnitide_cli.bench.sheet import Sheet
+from omnitide_cli.errors import CacheFull
 
 FIELDS = {
     "type",
@@ -32,6 +34,17 @@ FIELDS = {
     "senses",
     "ages",
     "difference",
+    "model",
+    "units",
+    "seed",
+    "split",
+    "simple",
+    "recent_units",
+    "image_sinks",
+    "audio_sinks",
+    "text_budget",
+    "layout",
+    "cache_type",
 }
 Omnitide = Callable[..., Any]
 
@@ -85,6 +98,29 @@ def test_an_interruption_prints_what_there_is(omnitide: Omnitide, monkeypatch: p
     assert result.code == 130
     assert [json.loads(line)["policy"] for line in result.out.splitlines()] == ["full", "full"]
     assert "interrupted" in result.err
+
+
+def test_a_failure_prints_what_was_answered_by_then(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(sheets: Sequence[Sheet], *_: Any) -> None:
+        sheets[0].marks.append(Mark("now", "image", True))
+        sheets[0].history.append(100)
+        sheets[0].spans.append(256)
+        raise CacheFull("the cache is full", "raise --ctx")
+
+    monkeypatch.setattr("omnitide_cli.bench.quality.fill", fill)
+    result = omnitide("bench", "quality", "--policy", "full", "--json")
+    assert result.code == 1
+    assert [json.loads(line)["n"] for line in result.out.splitlines()] == [1, 1]
+    assert "the cache is full" in result.err
+
+
+def test_a_sweep_is_drawn_as_curves(omnitide: Omnitide, tmp_path: Path) -> None:
+    flags = ("--split", "validation", "--units", 12, "--limit", 3, "--watermarks", "300/200", "--threads", 2)
+    swept = ("--sweep", "image-sinks=0,4", "--sweep", "recent-units=1,auto", "--out", tmp_path)
+    assert omnitide("bench", "quality", *swept, *flags).code == 0
+    drawn = (tmp_path / "quality.svg").read_text(encoding="utf-8")
+    for name in ("by image-sinks", "by recent-units", ">auto<"):
+        assert name in drawn
 
 
 @pytest.mark.parametrize(

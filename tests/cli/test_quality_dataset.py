@@ -68,11 +68,16 @@ def test_the_rest_of_a_video_is_not_watched(dataset: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "right"), [("B", True), ("(B)", True), ("B. Two.", True), ("Both", False), ("", False)]
+    ("said", "right"), [("B", True), ("(B)", True), ("B. Two.", True), ("B Two", True), ("Both", False), ("", False)]
 )
 def test_the_letter_counts(said: str, right: bool) -> None:
     assert same_letter(said, "B") is right
     assert not same_letter(said, "A")
+
+
+def test_an_article_is_no_letter() -> None:
+    assert not same_letter("A man is cooking.", "A")
+    assert same_letter("A. A man is cooking.", "A")
 
 
 def test_a_video_is_found_by_its_name(dataset: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from random_stream import PROBE, Running, Stream
 
 from omnitide_cli.bench.calibrate import calibrate
-from omnitide_cli.bench.layout import compare_layouts
+from omnitide_cli.bench.layout import Length, compare_layouts
 from omnitide_cli.bench.shapes import find_shape, shape_file
 from omnitide_cli.bench.stage import Stage
 from omnitide_cli.errors import UsageError
@@ -108,7 +108,7 @@ def test_calibration_foretells_every_layout_and_is_kept(models: dict[str, Path],
         assert all(row.measured_ms > 0 for row in found.predictions)
         assert found.costs.kernel == "span"  # a CPU without flash attention
         assert stage.model.costs(stage.options) == scaled("span", 3 * 256, 3 * 128)
-        save_costs(store, stage.model.cost_key(stage.options), found.costs, found.unit_ms)
+        save_costs(store, stage.model.cost_key(stage.options), found.costs, 1.0)
         assert stage.model.costs(stage.options) == found.costs
         store.write_text("{", encoding="utf-8")
         assert load_costs(store, stage.model.cost_key(stage.options)) is None
@@ -116,7 +116,7 @@ def test_calibration_foretells_every_layout_and_is_kept(models: dict[str, Path],
 
 def test_layouts_meet_the_same_retention(models: dict[str, Path]) -> None:
     with Stage(models["qwen2vl"], SMALL) as stage:
-        rows = compare_layouts(stage, Units(0, 16, 25), ["auto"], 1, 1, lambda done, of: None)
+        rows = compare_layouts(stage, Units(0, 16, 25), ["auto"], Length(cycles=1), 1, lambda text: None)
     assert [row.layout for row in rows] == ["native", "eager", "auto"]
     assert len({row.useful_cells for row in rows}) == 1
     assert rows[0].rows_moved == 0 < rows[1].rows_moved

@@ -14,6 +14,7 @@ from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
 from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options, say
 
 if TYPE_CHECKING:
+    from omnitide_cli.bench.stage import Stage
     from omnitide_cli.display.plot import Figure
     from omnitide_cli.display.status import StatusLine
 
@@ -33,9 +34,13 @@ def calibrate(
 ) -> None:
     """Measure what attention and moving cost here, for --layout auto, and how well that foretells other layouts.
 
-    Without --flash-attn both ways are measured, and kept, the faster one is the default for this model from then on.
+    Without --flash-attn that is done with and without it. Both are kept, and the faster one is this model's default
+    from then on.
     """
+    from contextlib import ExitStack
+
     from omnitide_cli.bench.calibrate import calibrate as run
+    from omnitide_cli.bench.calibrate import unit_times
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.catalog.folders import costs_file
     from omnitide_cli.commands.setup import settings_of
@@ -47,27 +52,30 @@ def calibrate(
     both = wanted.flash_attn == "auto" and wanted.cache_type != "q8_0"  # which plain kernels can't read
     ways = [replace(wanted, flash_attn=way) for way in ("off", "on")] if both else [wanted]
     status = StatusLine(sys.stderr)
-    costs: list[Row] = []
-    rows: list[Row] = []
-    for index, way in enumerate(ways):
-        part = f"{index + 1} of {len(ways)}, " if both else ""
-        with Stage(file, way) as stage:
-            found = run(stage, unit_tokens, repeat, partial(_progress, status, part))
-            status.clear()
-            if save:
-                save_costs(costs_file(), stage.model.cost_key(way), found.costs, found.unit_ms)
-        named = {"flash_attn": way.flash_attn}
-        costs.append({"type": "costs", **named, **asdict(found.costs), "unit_ms": found.unit_ms})
-        rows += [{**named, **asdict(prediction)} for prediction in found.predictions]
+    with ExitStack() as stack:
+        stages = [stack.enter_context(Stage(file, way)) for way in ways]
+        found = [run(stage, unit_tokens, repeat, partial(_progress, status, stage)) for stage in stages]
+        status.show("a unit under each way")
+        times = unit_times(stages, unit_tokens, repeat)
+        status.clear()
+        if save:
+            for stage, one, unit_ms in zip(stages, found, times, strict=True):
+                save_costs(costs_file(), stage.model.cost_key(stage.options), one.costs, unit_ms)
+    named = [{"flash_attn": way.flash_attn} for way in ways]
+    costs = [
+        {"type": "costs", **name, **asdict(one.costs), "unit_ms": unit_ms}
+        for name, one, unit_ms in zip(named, found, times, strict=True)
+    ]
+    rows = [{**name, **asdict(row)} for name, one in zip(named, found, strict=True) for row in one.predictions]
     show_all(costs, json_lines)
     show_all(rows, json_lines)
     if both:
-        say(_verdict(*(row["unit_ms"] for row in costs), kept=save))
+        say(_verdict(*times, kept=save))
     save_rows(out, "calibrate", rows, _figure(rows) if out else None)
 
 
-def _progress(status: StatusLine, part: str, done: int, of: int) -> None:
-    status.show(f"{part}layout {done} of {of}")
+def _progress(status: StatusLine, stage: Stage, done: int, of: int) -> None:
+    status.show(f"flash attention {stage.options.flash_attn}: layout {done} of {of}")
 
 
 def _verdict(plain_ms: float, flash_ms: float, *, kept: bool) -> str:

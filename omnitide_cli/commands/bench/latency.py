@@ -97,13 +97,14 @@ def latency(
         finally:
             interrupt.on_request(None)
             status.clear()
+        kept = [{**asdict(row), **stage.settings()} for row in rows]
     if json_lines:
-        show_all([asdict(row) for row in rows], json_lines)
+        show_all(kept, json_lines)
     else:
         for history, group in groupby(rows, key=lambda row: row.history):
-            print(f"after {history} tokens; times in milliseconds")
+            print(f"after {history} tokens; flash attention {kept[0]['flash_attn']}; times in milliseconds")
             show_all([_cells(row) for row in group], json_lines)
-    save_rows(out, "latency", [asdict(row) for row in rows], _figure(rows) if out and rows else None)
+    save_rows(out, "latency", kept, _figure(rows) if out and rows else None)
     if interrupt.requested:
         raise typer.Exit(INTERRUPTED)
 

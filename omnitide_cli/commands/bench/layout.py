@@ -13,6 +13,7 @@ from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows, show_all
 from omnitide_cli.commands.bench.subject import Layers, Repeat, Shape, language_model, machine_options
 
 if TYPE_CHECKING:
+    from omnitide_cli.bench.layout import LayoutRow
     from omnitide_cli.display.plot import Figure
 
 
@@ -28,6 +29,10 @@ def layout(
     image: Annotated[int | None, typer.Option("--image", help="Image tokens a unit.", min=0, metavar="N")] = None,
     audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit.", min=0, metavar="N")] = 25,
     cycles: Annotated[int, typer.Option("--cycles", help="Retentions to measure.", min=1, metavar="N")] = 4,
+    units: Annotated[
+        int | None,
+        typer.Option("--units", help="Units to measure, instead.", min=1, metavar="N", show_default=False),
+    ] = None,
     repeat: Repeat = 3,
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
@@ -40,7 +45,7 @@ def layout(
     """Compare layouts under identical retention: attention, migration, and the share of eager's gain that is left."""
     from dataclasses import replace
 
-    from omnitide_cli.bench.layout import compare_layouts
+    from omnitide_cli.bench.layout import Length, compare_layouts
     from omnitide_cli.bench.stage import Stage
     from omnitide_cli.commands.setup import settings_of
     from omnitide_cli.display.status import StatusLine
@@ -55,13 +60,35 @@ def layout(
     stream = Stream(0, image_tokens(unit_tokens) if image is None else image, audio)
     status = StatusLine(sys.stderr)
     with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
-        found = compare_layouts(
-            stage, stream, names, cycles, repeat, lambda done, of: status.show(f"cycle {done} of {of}")
-        )
+        length = Length(cycles=None if units else cycles, units=units)
+        found = compare_layouts(stage, stream, names, length, repeat, status.show)
+        rows = [{**asdict(row), **stage.settings()} for row in found]
     status.clear()
-    rows = [asdict(row) for row in found]
-    show_all(rows, json_lines)
+    if json_lines:
+        show_all(rows, json_lines)
+    else:
+        print(f"means of {found[0].units} units; flash attention {rows[0]['flash_attn']}; times in milliseconds")
+        show_all([_cells(row) for row in found], json_lines)
     save_rows(out, "layout", rows, _figure(rows) if out else None)
+
+
+def _cells(row: LayoutRow) -> Row:
+    """A row that fits 80 columns."""
+
+    def share(value: float | None) -> str:
+        return "–" if value is None else f"{value:.0%}"
+
+    return {
+        "layout": row.layout,
+        "useful": round(row.useful_cells),
+        "page span": round(row.page_span),
+        "update": row.update_ms,
+        "decode": row.decode_ms,
+        "upkeep": row.migration_ms,
+        "rows moved": row.rows_moved,
+        "share": share(row.share_prefill),
+        "decode share": share(row.share_decode),
+    }
 
 
 def _figure(rows: list[Row]) -> Figure:

@@ -60,12 +60,13 @@ def peers(
     stream = Stream(0, image_tokens(unit_tokens), SOUND_TOKENS)
     status = StatusLine(sys.stderr)
     with Stage(file, replace(chosen, unit_tokens=stream.unit_tokens)) as stage:
-        found = list(compare_peers(stage, stream, cells, repeat, status.show))
+        found = [
+            {**asdict(row), **stage.settings()} for row in compare_peers(stage, stream, cells, repeat, status.show)
+        ]
     files = fetch_files(find_manifest(None), None, say)
     with Stage(files.model, chosen, files.mmproj) as stage:
-        found.append(compare_sound(stage, repeat, status.show))
+        rows = [*found, {**asdict(compare_sound(stage, repeat, status.show)), **stage.settings()}]
     status.clear()
-    rows = [asdict(row) for row in found]
     show_all(rows if json_lines else [_shown(row) for row in rows], json_lines)
     if not json_lines:
         for row in rows:
@@ -74,7 +75,7 @@ def peers(
 
 
 def _shown(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "detail"}
+    return {name: row[name] for name in ("type", "what", "subject", "ours_ms", "peer_ms", "ratio", "repeat")}
 
 
 def _figure(rows: list[Row]) -> Figure:

@@ -13,10 +13,11 @@ import typer
 from omnitide_cli.commands import options
 from omnitide_cli.commands.bench.rows import Json, Out, Row, save_rows
 from omnitide_cli.commands.bench.subject import Watermarks, policies_to_compare, say, watermark_pairs
-from omnitide_cli.errors import UsageError
+from omnitide_cli.errors import OmniTideError, UsageError
 
 if TYPE_CHECKING:
-    from omnitide_cli.display.plot import Figure
+    from omnitide_cli.display.plot import Bars, Figure, Lines, Value
+    from omnitide_cli.runtime.options import EngineOptions
 
 
 def quality(
@@ -40,7 +41,10 @@ def quality(
             show_default=False,
         ),
     ] = None,
-    simple: Annotated[bool, typer.Option("--simple", help="No printed signs, no groups of shapes.")] = False,
+    simple: Annotated[
+        bool,
+        typer.Option("--simple", help="No printed signs, no groups of shapes: the world that the shipped model knows."),
+    ] = False,
     watermarks: Watermarks = None,
     dataset: Annotated[
         Path | None,
@@ -121,20 +125,33 @@ def quality(
     with Interrupt() as interrupt, SharedModel(files, manifest.prompt, chosen) as shared:
         for sheet in found:
             shared.check(sheet.options)
+        failure: OmniTideError | None = None
         try:
             fill(found, shared, exams, lambda: interrupt.requested, status.show)
+        except OmniTideError as error:  # what was answered by then counts all the same
+            failure = error
         finally:
             status.clear()
-    rows = [asdict(row) for sheet in found for row in sheet.rows()]
+    asked = {"model": manifest.name, "units": units, "seed": seed, "split": split, "simple": simple}
+    asked = asked if dataset is None else {"model": manifest.name, "dataset": str(dataset)}
+    rows = [{**asdict(row), **asked, **_settings(sheet.options)} for sheet in found for row in sheet.rows()]
     for line in map(json.dumps, rows) if json_lines or not rows else quality_lines(rows):
         print(line)
     save_rows(out, "quality", rows, _figure(rows) if out and rows else None)
     if interrupt.requested:
         print("interrupted: policies may have answered different questions", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
+    if failure is not None:
+        raise failure
 
 
 SWEPT = ("recent-units", "image-sinks", "audio-sinks", "text-budget")
+
+
+def _settings(options: EngineOptions) -> Row:
+    """What answers depend on besides the policy; recent_units: None is as many as the low watermark allows."""
+    names = ("recent_units", "image_sinks", "audio_sinks", "text_budget", "layout", "cache_type")
+    return {name: getattr(options, name) for name in names}
 
 
 def _changes(text: str) -> list[tuple[str, int | None]]:
@@ -151,20 +168,50 @@ def _changes(text: str) -> list[tuple[str, int | None]]:
 
 
 def _figure(rows: list[Row]) -> Figure:
-    from omnitide_cli.display.plot import Bars, Figure, Value
+    from omnitide_cli.display.plot import Figure
+
+    plain = [row for row in rows if not row["setting"]]
+    swept = list(dict.fromkeys(row["setting"].partition("=")[0] for row in rows if row["setting"]))
+    return Figure("TideBench", [_bars(plain), *(_curve(name, rows) for name in swept)])
+
+
+def _percent(row: Row) -> Value:
+    from omnitide_cli.display.plot import Value
+
+    return Value(100 * row["accuracy"], 100 * row["low"], 100 * row["high"])
+
+
+def _bars(rows: list[Row]) -> Bars:
+    """Policies at their watermarks."""
+    from omnitide_cli.display.plot import Bars
 
     places = {row["positions"] for row in rows}
 
     def named(row: Row) -> str:
         marks = "" if row["high_watermark"] is None else f"{row['high_watermark']}/{row['low_watermark']}"
         place = row["positions"] if len(places) > 1 and row["policy"] != "full" else ""
-        return " ".join(part for part in (row["setting"] or row["policy"], marks, place) if part)
+        return " ".join(part for part in (row["policy"], marks, place) if part)
 
     groups = list(dict.fromkeys(map(named, rows)))
-    found = {
-        (named(row), row["kind"]): Value(100 * row["accuracy"], 100 * row["low"], 100 * row["high"]) for row in rows
-    }
+    found = {(named(row), row["kind"]): _percent(row) for row in rows}
     kinds = {
         kind: [found.get((group, kind)) for group in groups] for kind in dict.fromkeys(row["kind"] for row in rows)
     }
-    return Figure("TideBench", [Bars("right answers, %, with 95 % intervals", groups, kinds)])
+    return Bars("right answers, %, with 95 % intervals", groups, kinds)
+
+
+def _curve(name: str, rows: list[Row]) -> Lines:
+    """One setting of omnipick, each kind of question a line; `auto` stands behind the largest number."""
+    from omnitide_cli.display.plot import Lines
+
+    values = {row["setting"]: row["setting"].partition("=")[2] for row in rows if row["setting"].startswith(f"{name}=")}
+    numbers = sorted(int(value) for value in values.values() if value != "auto")
+    behind = numbers[-1] + max(1, (numbers[-1] - numbers[0]) // 8) if numbers else 0
+    kinds: dict[str, list[tuple[float, Value]]] = {}
+    for row in rows:
+        if row["setting"] in values:
+            value = values[row["setting"]]
+            place = behind if value == "auto" else int(value)
+            kinds.setdefault(row["kind"], []).append((place, _percent(row)))
+    names = {behind: "auto"} if "auto" in values.values() else {}
+    return Lines(f"right answers, %, by {name}", name, kinds, x_names=names)
