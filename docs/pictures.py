@@ -64,7 +64,7 @@ LOWER = {block: (index + 1) / 8 for index, block in enumerate("▁▂▃▄▅�
 def watch() -> State:
     """The dashboard's state after the clip has been watched for a while."""
     manifest = find_manifest(None)
-    options = engine_options(manifest, {"high_watermark": 2000, "low_watermark": 1400})
+    options = engine_options(manifest, {})
     sink = DashboardSink(CLIP.name)
     schedule = Schedule(
         [

@@ -68,7 +68,7 @@ def answers(files: ModelFiles, split: Split, seed: int, units: int, cache_type: 
             engine.ingest(unit)
             for question in due:
                 for event in engine.ask(question.text, unit.end):
-                    if isinstance(event, Answer):
+                    if isinstance(event, Answer) and question.kind != "typed":
                         yield question, event.text
 
 

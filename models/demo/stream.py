@@ -150,7 +150,7 @@ class Layout:
         known = [i for i in words if i not in self._glue]
         place = len(stream.ids) - len(self._ask) - 1
         stream.asks.append((place, known))
-        if question.kind == "recall" and question.age and stream.ends:
+        if question.kind == "recall" and question.sense != "text" and question.age and stream.ends:
             stream.looks.append((place, [stream.ends[-1 - question.age][0]]))
         stream.answers.append((len(stream.ids), len(words) + 1, question))
         self.text(stream, [*words, *self._open])

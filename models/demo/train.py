@@ -26,7 +26,7 @@ from models.demo import architecture, fast, tokenizer
 from models.demo.bank import Bank
 from models.demo.senses import Lesson, Meanings, draw_lesson, reading, settle
 from models.demo.stream import SYSTEM, Batch, Hints, Layout, Stream
-from omnitide_cli.bench.world.question import ask
+from omnitide_cli.bench.world.question import Question, ask, told
 from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.split import TRAINING, VALIDATION
 from omnitide_cli.bench.world.stream import any_scenes
@@ -41,10 +41,11 @@ _SHORT = 8  # units up to which streams are full of questions
 _LAST = 3  # questions after the last second, or more
 _MIX = {
     **{"all": 3, "see": 2, "hear": 3, "colour": 1, "shape": 1, "number": 0.2, "check": 2, "scope": 0.3},
-    **{"ago": 5, "with": 8, "last": 6},
+    **{"ago": 5, "with": 8, "last": 6, "told": 4},
     **{"did": 3, "often": 4, "together": 2.5},
 }
 _CHANCES = np.array([*_MIX.values()]) / sum(_MIX.values())
+_TYPED = (0.0, 0.05, 0.2)
 _OLD = 3  # chunks of before that it sees again in the step
 
 
@@ -261,9 +262,11 @@ def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: i
     """Seconds with about `asking` questions after each, a few after the last."""
     stream = Stream()
     layout.system(stream, _SYSTEMS[int(rng.integers(len(_SYSTEMS)))])
-    scenes = any_scenes(rng, units, bank.draw)
+    scenes = any_scenes(rng, units, bank.draw, typed=float(rng.choice(_TYPED)))
     for last, scene in enumerate(scenes):
         bank.media(layout, stream, scene, rng)
+        if scene.typed:
+            write(layout, stream, told(scene.typed))
         for _ in range(max(int(rng.poisson(asking)), _LAST * (last == units - 1))):
             exchange(layout, stream, scenes[: last + 1], rng)
     return stream
@@ -274,6 +277,11 @@ def exchange(layout: Layout, stream: Stream, seen: list[Scene], rng: np.random.G
     question = None
     while question is None:
         question = ask(str(rng.choice(list(_MIX), p=_CHANCES)), seen, rng)
+    write(layout, stream, question)
+
+
+def write(layout: Layout, stream: Stream, question: Question) -> None:
+    """A question, or what is to be remembered, and what is said to it."""
     layout.question(stream, question.text)
     layout.answer(stream, question)
 

@@ -64,7 +64,7 @@ def _sit(
                 sheet.spans.append(event.physical_span)
         for question in due:
             said = _said(engine, question.text, unit.end, stopped)
-            if not stopped():
+            if not stopped() and question.kind != "typed":  # which nobody doubts
                 right = exam.is_right(said, question.answer)
                 sheet.marks.append(Mark(question.kind, question.sense, right, question.age))
         progress(f"stream {exam.name}, {sheet.options.policy}: {unit.end:g} of {len(exam.units)} s")

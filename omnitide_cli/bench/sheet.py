@@ -10,7 +10,7 @@ from omnitide_cli.bench.intervals import mean_interval
 from omnitide_cli.bench.score import Mark, Share
 from omnitide_cli.runtime.options import EngineOptions
 
-SENSES = ("image", "sound", "both")
+SENSES = ("image", "sound", "both", "text")
 AGES = {"0-4": range(5), "5-16": range(5, 17), "17-32": range(17, 33), "33-": range(33, 1 << 24)}
 """Seconds since the latest moment that a question is about."""
 

@@ -40,7 +40,7 @@ def quality_lines(rows: Sequence[Row]) -> Iterator[str]:
         yield ""
 
 
-_SENSES = ("image", "sound", "both")
+_SENSES = ("image", "sound", "both", "text")
 _SPANS = ("0-4", "5-16", "17-32", "33-")
 _SHARES = ("policy", "kind", "right %", "95 % interval", "n", *(f"{sense} %" for sense in _SENSES))
 _AGES = ("policy", *_SPANS)

@@ -25,10 +25,10 @@ from omnitide_cli.runtime.engine import StreamUnit
 
 SEEN = (
     Scene(one("red", "circle"), Sound(word="apple")),
-    Scene(Picture(glyph="7"), Sound(note="sol")),
+    Scene(Picture(glyph="7"), Sound(note="sol"), typed="the letter K"),
     Scene(Picture((Figure("blue", "square"), Figure("red", "circle"))), Sound()),
     Scene(one("red", "circle"), Sound(word="apple")),
-    Scene(None, Sound(word="river")),
+    Scene(None, Sound(word="river"), typed="the word lemon"),
     Scene(Picture(outside="noise"), None),
     Scene(one("orange", "cross"), Sound(word="apple")),
 )
@@ -54,6 +54,7 @@ TRUTH = {  # question: (answer, kind, sense, age), asked after all of SEEN
     "What was the last digit?": ("The digit 7.", "recall", "image", 5),
     "What colour was the last circle?": ("It was red.", "recall", "image", 3),
     "What was the last blue shape?": ("A blue square.", "recall", "image", 4),
+    "What did I last tell you to remember?": ("The word lemon.", "recall", "text", 2),
     "Did you see a blue square?": ("Yes.", "count", "image", 4),
     "Did you see a green cross?": ("No.", "count", "image", None),
     "Did you hear the note do?": ("No.", "count", "sound", None),
@@ -124,10 +125,14 @@ def test_a_stream_asks_what_was_ordered() -> None:
     assert [item.unit for item in stream.asked] == sorted(item.unit for item in stream.asked)
     due = stream.due()
     assert len(due) == 60
-    assert [question for questions in due for question in questions] == [item.question for item in stream.asked]
+    said = [question for questions in due for question in questions]
+    assert [question for question in said if question.kind != "typed"] == [item.question for item in stream.asked]
+    assert [question.text for question in said if question.kind == "typed"] == [
+        f"Remember {scene.typed}." for scene in stream.scenes if scene.typed
+    ]
     for item in stream.asked:
         assert item.question.age is None or item.question.age <= item.unit
-        assert (item.question.kind == "recall") <= bool(item.question.age)
+        assert (item.question.kind == "recall") <= bool(item.question.age or item.question.sense == "text")
     assert {item.question.kind for item in any_stream(TEST, 3, 20, 9, kinds=["recall"]).asked} == {"recall"}
 
 

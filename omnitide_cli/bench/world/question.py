@@ -2,8 +2,9 @@
 
 Forms are few and regular. Each belongs to a kind and a sense:
 
-    kind     now (the present second) · recall (something earlier) · count (how often so far) · scope (nothing of it)
-    sense    image · sound · both (asked by one and answered by the other, or by both)
+    kind     now (the present second) · recall (something earlier) · count (how often so far) · scope (nothing of it) ·
+             typed (no question: something that the user wants remembered)
+    sense    image · sound · both (asked by one and answered by the other, or by both) · text (typed)
 """
 
 from collections import Counter
@@ -26,6 +27,8 @@ OUT_OF_SCOPE = "I only know this small world."
 UNCLEAR = "Unclear."
 OFTEN = ("Never.", "Once.", "Twice.", "Three times.", "More often.")
 NUMBERS = ("None.", "One.", "Two.", "Three.")
+REMEMBERED = "What did I last tell you to remember?"
+PROMISE = "I will."
 AGO = ("one second", "two seconds", "three seconds", "four seconds")
 
 WORDINGS: dict[str, tuple[str, ...]] = {
@@ -61,6 +64,17 @@ Asker = Callable[[Sequence[Scene], np.random.Generator], Question | None]
 def ask(form: str, seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """A question of this form (a key of FORMS) after `seen`, whose last scene is now; None where it makes no sense."""
     return FORMS[form](seen, rng)
+
+
+def any_typed(rng: np.random.Generator) -> str:
+    """Something that a user may type: a word, a digit or a letter, as a phrase."""
+    sort = _one(("word", "digit", "letter"), rng)
+    return f"the {sort} {_one({'word': WORDS, 'digit': DIGITS, 'letter': LETTERS}[sort], rng)}"
+
+
+def told(typed: str) -> Question:
+    """What the user types, and what is to be said to it."""
+    return Question("typed", "typed", "text", f"Remember {typed}.", PROMISE, None)
 
 
 def plain(form: str, seen: Sequence[Scene], text: str = "") -> Question | None:
@@ -107,6 +121,7 @@ def sentences() -> Iterator[str]:
     for ago, what in product(AGO, ("did you see", "did you hear", "was there")):
         yield f"What {what} {ago} ago?"
     yield from (f"What was the last {thing}?" for thing in ("word", "note", "digit", "letter"))
+    yield f"{REMEMBERED} Remember the word {WORDS[0]}. {PROMISE}"
     yield from (*OFTEN, *NUMBERS, UNCLEAR, OUT_OF_SCOPE, "Yes.", "No.")
 
 
@@ -191,6 +206,15 @@ def _last(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     return None
 
 
+def _told(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
+    """What the user typed last."""
+    del rng
+    for age, scene in enumerate(reversed(seen)):
+        if scene.typed:
+            return Question("told", "recall", "text", REMEMBERED, sentence([scene.typed]), age)
+    return None
+
+
 def _did(seen: Sequence[Scene], rng: np.random.Generator) -> Question | None:
     """Whether it was there at all so far, true half of the time."""
     if rng.random() < 0.5:
@@ -265,6 +289,7 @@ FORMS: dict[str, Asker] = {
     "ago": _ago,
     "with": _with,
     "last": _last,
+    "told": _told,
     "did": _did,
     "often": _often,
     "together": _often_both,

@@ -15,11 +15,13 @@ MISSING = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture and a sound, either of which may be missing, lasting whole seconds."""
+    """A picture and a sound, either of which may be missing, lasting whole seconds, and what the user types then."""
 
     picture: Picture | None
     sound: Sound | None
     seconds: int = 1
+    typed: str | None = None
+    """Something to remember, as a phrase: the word lemon, the digit 7."""
 
     def sights(self) -> list[str]:
         """What is seen, one phrase a thing, from left to right."""

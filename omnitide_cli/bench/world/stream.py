@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from omnitide_cli.bench.world.question import Question, ask
+from omnitide_cli.bench.world.question import Question, any_typed, ask, told
 from omnitide_cli.bench.world.scene import Scene, any_scene
 from omnitide_cli.bench.world.split import Split
 
 NOW = {"all": 4, "see": 2, "hear": 2, "colour": 1, "shape": 1, "left": 1, "right": 1, "number": 1, "check": 3}
-RECALL = {"ago": 3, "with": 5, "last": 4}
+RECALL = {"ago": 3, "with": 5, "last": 4, "told": 2}
 COUNT = {"did": 3, "often": 4, "together": 2}
 KINDS: dict[str, Mapping[str, int]] = {"now": NOW, "recall": RECALL, "count": COUNT}
 Draw = Callable[[np.random.Generator], Scene]
@@ -19,6 +19,8 @@ REPEATS = 0.3
 """Share of seconds that bring something from before again, so that there is something to count."""
 SLOW = 0.25
 """Share of streams in which a picture mostly stays for more than a second, while the sound changes."""
+TYPED = 0.05
+"""Share of seconds after which the user types something to remember."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class Stream:
     asked: tuple[Asked, ...]
 
     def due(self) -> list[list[Question]]:
-        """For each unit, the questions to ask right after it."""
-        after: list[list[Question]] = [[] for _ in self.scenes]
+        """For each unit, what the user says right after it: first what is to be remembered, then the questions."""
+        after = [[told(scene.typed)] if scene.typed else [] for scene in self.scenes]
         for item in self.asked:
             after[item.unit].append(item.question)
         return after
@@ -73,8 +75,11 @@ def any_stream(
     return Stream(seed, split, tuple(scenes), tuple(sorted(asked, key=lambda item: item.unit)))
 
 
-def any_scenes(rng: np.random.Generator, units: int, draw: Draw = any_scene) -> list[Scene]:
-    """Seconds, some of which bring an earlier sight, an earlier sound or both again; in some streams pictures stay."""
+def any_scenes(rng: np.random.Generator, units: int, draw: Draw = any_scene, typed: float = TYPED) -> list[Scene]:
+    """Seconds, some of which bring an earlier sight, an earlier sound or both again; in some streams pictures stay.
+
+    After a share of `typed` of them the user types something.
+    """
     scenes: list[Scene] = []
     stay = 0.5 if rng.random() < SLOW else 0.0
     for _ in range(units):
@@ -90,7 +95,7 @@ def any_scenes(rng: np.random.Generator, units: int, draw: Draw = any_scene) -> 
                 scene = replace(scene, sound=old.sound)
             else:
                 scene = old
-        scenes.append(scene)
+        scenes.append(replace(scene, typed=any_typed(rng) if rng.random() < typed else None))
     return scenes
 
 
