@@ -100,6 +100,7 @@ def budget_of_shape(
         retentions=len(times),
         media_s=units,
         per_retention_ms=Percentiles.of(times),
+        layers=1 / scale,
     )
 
 
@@ -135,10 +136,13 @@ def _bounded(
     retentions: int,
     media_s: float,
     per_retention_ms: Percentiles | None,
+    layers: float = 1.0,
 ) -> BudgetRow:
+    """layers: the share of them that was there."""
     run = f"{media_s:.0f} s with {retentions} retentions took {taken / 2**30:.3f} GiB at most"
     if per_retention_ms is not None:
         run += f", {per_retention_ms.p50:.1f} ms a retention (p99 {per_retention_ms.p99:.1f})"
+        run += f" in {layers:.0%} of the layers" if layers < 1 else ""
     if taken > budget:
         says, reached = f"exceeded from the start: {run}", 0.0
     elif retentions >= ENOUGH:

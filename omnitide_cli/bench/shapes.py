@@ -87,7 +87,7 @@ def write_shape(path: Path, shape: Shape, layers: int, seed: int = 0) -> None:
     try:
         import gguf
     except ImportError as error:
-        raise UsageError("shapes need the package gguf", "pip install 'omnitide[bench]'") from error
+        raise UsageError("shapes need the package gguf", "pip install gguf, or uv sync --extra bench") from error
     writer = gguf.GGUFWriter(path, shape.arch)
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.hidden)

@@ -17,7 +17,7 @@ from omnitide_cli.commands.bench import (
     startup,
 )
 
-app = typer.Typer(help="Measure speed and steadiness on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Measure speed, memory, steadiness and answers on this machine.", no_args_is_help=True)
 app.command()(quality.quality)
 app.command()(soak.soak)
 app.command()(startup.startup)
