@@ -34,6 +34,7 @@ class Stream:
     sounds: list[Any] = field(default_factory=list)
     answers: list[tuple[int, int, Question]] = field(default_factory=list)
     ends: list[tuple[int, list[int]]] = field(default_factory=list)
+    typed: list[tuple[int, list[int]]] = field(default_factory=list)
     asks: list[tuple[int, list[int]]] = field(default_factory=list)
     looks: list[tuple[int, list[int]]] = field(default_factory=list)
 
@@ -67,8 +68,9 @@ class Batch:
     ids [rows, tokens]; positions [3, rows, tokens]; image_at [images · 16]; sound_at [sounds · 25]; images and sounds
     as the streams have them; wanted [rows, w] the places whose next token is asked, padded with 0; asked [answer
     tokens] indices into the flattened `wanted`; targets, answer_of and weights [answer tokens]; questions [answers].
-    ends: the units' last places, with words that say what the unit held; asks: the questions' last places, with words
-    that say what the answer is; looks: those of questions about an earlier unit, with its last place instead of words.
+    ends: the last places of units and of what the user typed, with words that say what they held; asks: the questions'
+    last places, with words that say what the answer is; looks: those of questions about something earlier, with its last
+    place instead of words.
     """
 
     ids: NDArray[np.int64]
@@ -150,7 +152,11 @@ class Layout:
         known = [i for i in words if i not in self._glue]
         place = len(stream.ids) - len(self._ask) - 1
         stream.asks.append((place, known))
-        if question.kind == "recall" and question.sense != "text" and question.age and stream.ends:
+        if question.form == "typed":
+            stream.typed.append((place, [i for i in self.encode(question.text) if i not in self._glue]))
+        elif question.form == "told":
+            stream.looks.append((place, [stream.typed[-1][0]]))
+        elif question.kind == "recall" and question.age and stream.ends:
             stream.looks.append((place, [stream.ends[-1 - question.age][0]]))
         stream.answers.append((len(stream.ids), len(words) + 1, question))
         self.text(stream, [*words, *self._open])
@@ -192,7 +198,7 @@ class Layout:
             answer_of=np.array(answer_of, np.int64),
             weights=np.array(weights, np.float32),
             questions=questions,
-            ends=Hints.of_rows([stream.ends for stream in streams]),
+            ends=Hints.of_rows([stream.ends + stream.typed for stream in streams]),
             asks=Hints.of_rows([stream.asks for stream in streams]),
             looks=Hints.of_rows([stream.looks for stream in streams]),
         )
