@@ -69,8 +69,8 @@ class Batch:
     as the streams have them; wanted [rows, w] the places whose next token is asked, padded with 0; asked [answer
     tokens] indices into the flattened `wanted`; targets, answer_of and weights [answer tokens]; questions [answers].
     ends: the last places of units and of what the user typed, with words that say what they held; asks: the questions'
-    last places, with words that say what the answer is; looks: those of questions about something earlier, with its last
-    place instead of words.
+    last places, with words that say what the answer is; looks: those of questions about something earlier, with its
+    last place instead of words.
     """
 
     ids: NDArray[np.int64]
