@@ -205,7 +205,7 @@ def test_the_command_prints_a_row_a_line(capfd: pytest.CaptureFixture[str], tmp_
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     cases = [("full", "native"), ("omnipick", "auto"), ("limit", "packed")]
     assert [(row["policy"], row["layout"]) for row in rows] == cases
-    names = {field.name for field in fields(LatencyRow)}
+    names = {field.name for field in fields(LatencyRow)} | {"cache_type", "flash_attn", "threads"}
     assert all(set(row) == names and row["type"] == "latency" for row in rows)
     assert command(app, ["bench", "latency", *few, "--out", str(tmp_path)]) == 0
     with (tmp_path / "latency.csv").open(encoding="utf-8", newline="") as file:

@@ -80,7 +80,7 @@ def test_settings_are_swept_on_validation_streams(omnitide: Omnitide) -> None:
     totals = [row for row in map(json.loads, result.out.splitlines()) if row["kind"] == "all"]
     assert [row["setting"] for row in totals] == ["", "image-sinks=4", "image-sinks=0"]
     assert {(row["policy"], row["positions"], row["n"]) for row in totals} == {("omnipick", "sparse", 3)}
-    assert totals[2]["history_tokens"] < totals[0]["history_tokens"] == totals[1]["history_tokens"]
+    assert totals[2]["history_tokens"] != totals[0]["history_tokens"] == totals[1]["history_tokens"]
     assert totals[2]["difference"]["to"] == "defaults"
 
 
