@@ -213,5 +213,5 @@ def _curve(name: str, rows: list[Row]) -> Lines:
             value = values[row["setting"]]
             place = behind if value == "auto" else int(value)
             kinds.setdefault(row["kind"], []).append((place, _percent(row)))
-    names = {behind: "auto"} if "auto" in values.values() else {}
+    names: dict[float, str] = {behind: "auto"} if "auto" in values.values() else {}
     return Lines(f"right answers, %, by {name}", name, kinds, x_names=names)
