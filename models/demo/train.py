@@ -26,7 +26,7 @@ from models.demo import architecture, fast, tokenizer
 from models.demo.bank import Bank
 from models.demo.senses import Lesson, Meanings, draw_lesson, reading, settle
 from models.demo.stream import SYSTEM, Batch, Hints, Layout, Stream
-from omnitide_cli.bench.world.question import Question, ask, told
+from omnitide_cli.bench.world.question import Question, ask, remember
 from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.split import TRAINING, VALIDATION
 from omnitide_cli.bench.world.stream import any_scenes
@@ -266,7 +266,7 @@ def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: i
     for last, scene in enumerate(scenes):
         bank.media(layout, stream, scene, rng)
         if scene.typed:
-            write(layout, stream, told(scene.typed))
+            write(layout, stream, remember(scene.typed))
         for _ in range(max(int(rng.poisson(asking)), _LAST * (last == units - 1))):
             exchange(layout, stream, scenes[: last + 1], rng)
     return stream

@@ -72,7 +72,7 @@ def any_typed(rng: np.random.Generator) -> str:
     return f"the {sort} {_one({'word': WORDS, 'digit': DIGITS, 'letter': LETTERS}[sort], rng)}"
 
 
-def told(typed: str) -> Question:
+def remember(typed: str) -> Question:
     """What the user types, and what is to be said to it."""
     return Question("typed", "typed", "text", f"Remember {typed}.", PROMISE, None)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from omnitide_cli.bench.world.question import Question, any_typed, ask, told
+from omnitide_cli.bench.world.question import Question, any_typed, ask, remember
 from omnitide_cli.bench.world.scene import Scene, any_scene
 from omnitide_cli.bench.world.split import Split
 
@@ -42,7 +42,7 @@ class Stream:
 
     def due(self) -> list[list[Question]]:
         """For each unit, what the user says right after it: first what is to be remembered, then the questions."""
-        after = [[told(scene.typed)] if scene.typed else [] for scene in self.scenes]
+        after = [[remember(scene.typed)] if scene.typed else [] for scene in self.scenes]
         for item in self.asked:
             after[item.unit].append(item.question)
         return after
