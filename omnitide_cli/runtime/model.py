@@ -145,8 +145,8 @@ class Model:
         """on, off, or auto where it is llama.cpp's choice.
 
         `auto` is what `bench calibrate` measured to be faster for this model here. Before that: off on a CPU, where the
-        plain kernels are faster for small units, on for a quantised cache, which they can't read, and llama.cpp's
-        choice on a GPU. h2o needs it off anywhere.
+        plain kernels are faster for small units, and llama.cpp's choice on a GPU, and for a quantised cache, which
+        plain kernels can't read. h2o needs it off anywhere.
         """
         if options.policy == "h2o":
             check_policy(options)

@@ -67,11 +67,33 @@ def calibrate(
         for name, one, unit_ms in zip(named, found, times, strict=True)
     ]
     rows = [{**name, **asdict(row)} for name, one in zip(named, found, strict=True) for row in one.predictions]
-    show_all(costs, json_lines)
-    show_all(rows, json_lines)
+    if json_lines:
+        show_all([*costs, *rows], json_lines)
+    else:
+        names = [name for name in costs[0] if name not in ("type", "flash_attn")]
+        show_all(
+            [{"cost": name, **{f"flash {row['flash_attn']}": row[name] for row in costs}} for name in names], False
+        )
+        for way in costs:
+            print(f"flash attention {way['flash_attn']}; times in milliseconds")
+            show_all([_cells(row) for row in rows if row["flash_attn"] == way["flash_attn"]], False)
     if both:
         say(_verdict(*times, kept=save))
     save_rows(out, "calibrate", rows, _figure(rows) if out else None)
+
+
+def _cells(row: Row) -> Row:
+    """A row that fits 80 columns."""
+    return {
+        "layout": row["layout"],
+        "tokens": row["tokens"],
+        "used": row["used_cells"],
+        "span": row["physical_span"],
+        "foretold": row["predicted_ms"],
+        "measured": row["measured_ms"],
+        "error": f"{row['error']:+.1%}",
+        "fitted": row["fitted"],
+    }
 
 
 def _progress(status: StatusLine, stage: Stage, done: int, of: int) -> None:

@@ -81,11 +81,11 @@ def _cells(row: LayoutRow) -> Row:
     return {
         "layout": row.layout,
         "useful": round(row.useful_cells),
-        "page span": round(row.page_span),
+        "span": round(row.page_span),
         "update": row.update_ms,
         "decode": row.decode_ms,
         "upkeep": row.migration_ms,
-        "rows moved": row.rows_moved,
+        "moved": row.rows_moved,
         "share": share(row.share_prefill),
         "decode share": share(row.share_decode),
     }
