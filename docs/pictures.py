@@ -21,16 +21,16 @@ from rich.style import Style
 from rich.terminal_theme import TerminalTheme
 
 from omnitide_cli.catalog.files import fetch_files, find_manifest
-from omnitide_cli.commands.interrupt import Interrupt
-from omnitide_cli.commands.schedule import Repeated, Schedule, Timed
-from omnitide_cli.commands.session import Session
-from omnitide_cli.commands.setup import engine_options, frame_fit
-from omnitide_cli.display.dashboard.screen import Screen, View
-from omnitide_cli.display.dashboard.sink import DashboardSink
-from omnitide_cli.display.dashboard.state import State
-from omnitide_cli.display.line import Line
 from omnitide_cli.media import MediaSource, MediaUnit, open_source
 from omnitide_cli.runtime.engine import Engine
+from omnitide_cli.session.configuration import engine_options, frame_fit
+from omnitide_cli.session.interrupt import Interrupt
+from omnitide_cli.session.loop import SessionLoop
+from omnitide_cli.session.schedule import Repeated, Schedule, Timed
+from omnitide_cli.terminal.dashboard.screen import Screen, View
+from omnitide_cli.terminal.dashboard.sink import DashboardSink
+from omnitide_cli.terminal.dashboard.state import State
+from omnitide_cli.terminal.line import Line
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIP = ROOT / "examples" / "shapes-and-notes.mp4"
@@ -81,7 +81,7 @@ def watch() -> State:
         sink.look = engine.cell_letters
         sink.expect(media.units_total, media.info.width / media.info.height)
         watched = _Until(media, SECONDS)
-        Session(engine, watched, sink, interrupt).run(CLIP.name, schedule)
+        SessionLoop(engine, watched, sink, interrupt).run(CLIP.name, schedule)
     return replace(sink.state, units_total=LOOPS * 44)
 
 

@@ -11,15 +11,18 @@ from typing import Annotated, NoReturn
 import typer
 
 from omnitide_cli import __version__
-from omnitide_cli.commands import bench, models, settings
+from omnitide_cli.bench.app import app as bench
+from omnitide_cli.catalog import settings
+from omnitide_cli.commands import models
 from omnitide_cli.commands.doctor import EPILOG as DOCTOR_EPILOG
 from omnitide_cli.commands.doctor import doctor
 from omnitide_cli.commands.inspect_kv import EPILOG as INSPECT_EPILOG
 from omnitide_cli.commands.inspect_kv import inspect_kv
 from omnitide_cli.commands.live import EPILOG as LIVE_EPILOG
 from omnitide_cli.commands.live import live
-from omnitide_cli.commands.run import Globals, run
+from omnitide_cli.commands.run import run
 from omnitide_cli.commands.watch import EPILOG, watch
+from omnitide_cli.session.global_options import GlobalOptions
 
 app = typer.Typer(
     name="omnitide",
@@ -34,7 +37,7 @@ app.command(epilog=LIVE_EPILOG)(live)
 app.command("inspect-kv", epilog=INSPECT_EPILOG)(inspect_kv)
 app.add_typer(models.app, name="models")
 app.command(epilog=DOCTOR_EPILOG)(doctor)
-app.add_typer(bench.app, name="bench")
+app.add_typer(bench, name="bench")
 
 
 def _version(wanted: bool) -> None:
@@ -60,7 +63,7 @@ def _global(
         bool, typer.Option("--version", help="Show versions and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    state = context.ensure_object(Globals)
+    state = context.ensure_object(GlobalOptions)
     state.quiet, state.verbose, state.debug = quiet, verbose, debug
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

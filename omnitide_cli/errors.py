@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, SIGTERM or SIGHUP."""
+
 
 class OmniTideError(Exception):
     """Base of every error that OmniTide raises on purpose."""

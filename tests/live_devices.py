@@ -23,7 +23,7 @@ CHUNK = 480  # samples: 5 ms
 PIPE_BYTES = 4096  # the smallest pipe there is: 5 ms of stereo floats at RATE
 
 
-class Stage:
+class Fixture:
     """What camera and microphone are shown: functions of the seconds since `begin` on time.monotonic()'s clock."""
 
     def __init__(self, picture: Picture, wave: Wave) -> None:
@@ -32,10 +32,10 @@ class Stage:
 
 
 class LoopbackCamera:
-    """Serves a stage as MJPEG to whoever asks; can be unplugged and plugged in again, or hang."""
+    """Serves a fixture as MJPEG to whoever asks; can be unplugged and plugged in again, or hang."""
 
-    def __init__(self, stage: Stage, fps: float = FPS) -> None:
-        self.stage, self.fps = stage, fps
+    def __init__(self, fixture: Fixture, fps: float = FPS) -> None:
+        self.fixture, self.fps = fixture, fps
         self.hangs = False
         self._server: ThreadingHTTPServer | None = None
         self._plugged = threading.Event()
@@ -88,7 +88,7 @@ class LoopbackCamera:
                 number += 1
                 if self.hangs:
                     continue
-                picture = cv2.cvtColor(self.stage.picture(time.monotonic() - self.stage.begin), cv2.COLOR_RGB2BGR)
+                picture = cv2.cvtColor(self.fixture.picture(time.monotonic() - self.fixture.begin), cv2.COLOR_RGB2BGR)
                 jpeg = cv2.imencode(".jpg", picture)[1].tobytes()
                 head = f"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}\r\n\r\n"
                 request.wfile.write(head.encode() + jpeg + b"\r\n")
@@ -107,10 +107,10 @@ def missing_for_sound() -> str | None:
 
 
 class LoopbackMicrophone:
-    """A PulseAudio server of its own, in a folder of its own, and a stage that plays into its null sink."""
+    """A PulseAudio server of its own, in a folder of its own, and a fixture that plays into its null sink."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, fixture: Fixture) -> None:
+        self.fixture = fixture
         self._folder = Path(tempfile.mkdtemp(prefix="omnitide-pulse-"))
         socket = self._folder / "native"
         (self._folder / ".asoundrc").write_text("pcm.!default { type pulse }\nctl.!default { type pulse }\n")
@@ -137,7 +137,7 @@ class LoopbackMicrophone:
 
     def plug_in(self) -> None:
         self._sink = self._control(
-            "load-module", "module-null-sink", "sink_name=stage", f"rate={RATE}", "format=float32le"
+            "load-module", "module-null-sink", "sink_name=fixture", f"rate={RATE}", "format=float32le"
         )
         self._speaker = subprocess.Popen(
             [
@@ -174,15 +174,15 @@ class LoopbackMicrophone:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _play(self, speaker: subprocess.Popen[bytes]) -> None:
-        """The sink takes samples at its own pace; each chunk is what the stage sounds like at its moment."""
+        """The sink takes samples at its own pace; each chunk is what the fixture sounds like at its moment."""
         assert speaker.stdin
         at = time.monotonic()
         try:
             while True:
                 at = max(at, time.monotonic())
-                times = at - self.stage.begin + np.arange(CHUNK) / RATE
+                times = at - self.fixture.begin + np.arange(CHUNK) / RATE
                 at += CHUNK / RATE
-                speaker.stdin.write(np.repeat(self.stage.wave(times).astype(np.float32), 2).tobytes())
+                speaker.stdin.write(np.repeat(self.fixture.wave(times).astype(np.float32), 2).tobytes())
         except (OSError, ValueError):
             return
 

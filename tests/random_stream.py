@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.bench.replay import Piece as Part
-from omnitide_cli.bench.replay import feed, replay
+from omnitide_cli.bench.common.replay import Piece as Part
+from omnitide_cli.bench.common.replay import feed, replay
 from omnitide_cli.runtime.model import Model
+from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
-from omnitide_cli.runtime.session import Session
 
 PROBE = [17, 3, 251, 88, 42, 7, 301, 5]
 
@@ -22,7 +22,7 @@ class Running:
     """A model with a session on it; closed in the right order."""
 
     model: Model
-    session: Session
+    session: NativeSession
 
     @classmethod
     def open(
@@ -31,7 +31,7 @@ class Running:
         model = Model(ModelFiles("test", path, mmproj), options)
         model.open_context(options, n_ctx)
         try:
-            session = Session(
+            session = NativeSession(
                 model.context_address,
                 model.mtmd_address,
                 options,

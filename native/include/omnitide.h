@@ -264,13 +264,13 @@ int ot_mel(const float * pcm, size_t n, const float * left, size_t n_left, const
 int ot_cache_fill(ot_session * s, uint32_t seed);
 // Takes the unit in hand into the history without running the model, on whatever rows its cells hold: into `cells` (one
 // a token, distinct and empty), or where placement says when that is NULL.
-int ot_unit_pretend(ot_session * s, const uint32_t * cells, size_t n);
+int ot_unit_inject(ot_session * s, const uint32_t * cells, size_t n);
 // Takes the history that ot_history_save gave in place of what there is, on whatever rows its cells hold.
-int ot_session_pretend(ot_session * s, const void * data, size_t size);
+int ot_session_inject(ot_session * s, const void * data, size_t size);
 // Prefills the unit in hand, says how long that took, and takes it back. `attention_ms` receives how long attention took of
 // it: the keys' product to attention's output, all layers; it costs two pauses a layer. `logits` (n_vocab floats) receives
 // those after its last token. NULL: not wanted.
-int ot_unit_rehearse(ot_session * s, double * ms, double * attention_ms, float * logits, size_t cap);
+int ot_unit_dry_run(ot_session * s, double * ms, double * attention_ms, float * logits, size_t cap);
 
 // --- a history without a model: what a session's history would do, for simulation and tests --------------------------
 

@@ -153,21 +153,21 @@ int ot_cache_fill(ot_session * s, uint32_t seed) {
     return guarded([&] { s->session.fill_cache(seed); });
 }
 
-int ot_unit_pretend(ot_session * s, const uint32_t * cells, size_t n) {
-    return guarded([&] { s->session.pretend(cells ? std::vector<Cell>(cells, cells + n) : std::vector<Cell>{}); });
+int ot_unit_inject(ot_session * s, const uint32_t * cells, size_t n) {
+    return guarded([&] { s->session.inject(cells ? std::vector<Cell>(cells, cells + n) : std::vector<Cell>{}); });
 }
 
-int ot_session_pretend(ot_session * s, const void * data, size_t size) {
+int ot_session_inject(ot_session * s, const void * data, size_t size) {
     return guarded([&] {
         ByteReader reader{static_cast<const uint8_t *>(data), size};
-        s->session.pretend_history(reader);
+        s->session.inject_history(reader);
     });
 }
 
-int ot_unit_rehearse(ot_session * s, double * ms, double * attention_ms, float * logits, size_t cap) {
+int ot_unit_dry_run(ot_session * s, double * ms, double * attention_ms, float * logits, size_t cap) {
     return guarded([&] {
         if (logits && cap < s->session.n_vocab()) throw Failure{OT_ERR_ARGUMENT, "the buffer is smaller than the vocabulary"};
-        const double took = s->session.rehearse(logits, attention_ms);
+        const double took = s->session.dry_run(logits, attention_ms);
         if (ms) *ms = took;
     });
 }
@@ -283,7 +283,7 @@ int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, s
 int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, ot_part * parts, size_t cap_parts, size_t * n_parts,
                     int32_t * tokens, float * rows, size_t cap_tokens, size_t * n_tokens) {
     return guarded([&] {
-        Draft unit;
+        PendingUnit unit;
         unit.add_image(s->session.encoder().image(rgb, width, height));
         *n_parts = unit.spans.size();
         *n_tokens = unit.size();

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import omnitide_cli
 from omnitide_cli.errors import ModelError, UsageError
-from omnitide_cli.runtime.options import PromptLayout
+from omnitide_cli.runtime.options import PromptTemplate
 
 DEFAULT_MODEL = "omnitide-demo"
 LEAST_PATCHES = 4
@@ -124,7 +124,7 @@ class Manifest:
     default_question: str
     model: ModelFile
     mmproj: ModelFile | None
-    prompt: PromptLayout
+    prompt: PromptTemplate
     frames: Frames
     audio: Audio
     defaults: Defaults
@@ -185,7 +185,7 @@ def read_manifest(path: Path) -> Manifest:
     parts: dict[str, Any] = {
         "model": _model_file(files.pop("model", None), path, "files.model"),
         "mmproj": _model_file(files.pop("mmproj"), path, "files.mmproj") if "mmproj" in files else None,
-        "prompt": _build(PromptLayout, _subtable(table, "prompt", path), path, "prompt"),
+        "prompt": _build(PromptTemplate, _subtable(table, "prompt", path), path, "prompt"),
         "frames": _build(Frames, _subtable(table, "frames", path), path, "frames"),
         "audio": _build(Audio, _subtable(table, "audio", path), path, "audio"),
         "defaults": _build(Defaults, _subtable(table, "defaults", path), path, "defaults"),

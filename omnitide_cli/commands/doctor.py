@@ -25,8 +25,8 @@ def doctor(
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Look at versions, libraries, devices, codecs, folders, terminal; say what is missing and how to get it."""
-    from omnitide_cli.commands.checks import libraries, machine
-    from omnitide_cli.display.findings import is_well, show
+    from omnitide_cli.diagnostics import libraries, machine
+    from omnitide_cli.diagnostics.report import is_well, show
 
     found = [*libraries.findings(), *machine.findings(context)]
     order = list(dict.fromkeys(each.group for each in found))

@@ -124,8 +124,8 @@ class _Shown:
 
     def once(self, subject: SessionSnapshot | Simulation, others: str = "") -> None:
         """On standard output, and in the file."""
-        from omnitide_cli.display.kv_view import SVG_COLUMNS, save_svg, show
-        from omnitide_cli.display.status import columns
+        from omnitide_cli.formats.status import columns
+        from omnitide_cli.inspect.kv_view import SVG_COLUMNS, save_svg, show
 
         if self.json_object:
             print(json.dumps(subject.to_json()), flush=True)
@@ -148,7 +148,7 @@ def _inspect(wanted: str | None, watch: bool, shown: _Shown) -> None:
 
     snapshot, others = choose(runtime_dir(), wanted)
     if watch:
-        from omnitide_cli.commands.watching import watch_session
+        from omnitide_cli.inspect.follow import watch_session
 
         snapshot = watch_session(snapshot, history=shown.history, json_lines=shown.json_object)
         if shown.json_object:  # its last line has been written

@@ -46,7 +46,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a model.")]
 def list_models(json_lines: Json = False) -> None:
     """Show the known models and whether they are on this machine."""
     from omnitide_cli.catalog.manifest import load_manifest, model_names
-    from omnitide_cli.display.models import list_lines
+    from omnitide_cli.commands.models_view import list_lines
 
     rows = [_described(load_manifest(name)) for name in model_names()]
     if json_lines:
@@ -60,7 +60,7 @@ def list_models(json_lines: Json = False) -> None:
 def info(model: Name, json_object: Json = False) -> None:
     """Show what a model is, what it needs, and where its files are."""
     from omnitide_cli.catalog.files import find_manifest
-    from omnitide_cli.display.models import info_lines
+    from omnitide_cli.commands.models_view import info_lines
 
     row = _described(find_manifest(model))
     if json_object:
@@ -93,7 +93,7 @@ def pull(
 def remove(model: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False) -> None:
     """Delete a downloaded model from Hugging Face's cache."""
     from omnitide_cli.catalog.files import file_states, find_manifest, remove_files, unfinished_bytes
-    from omnitide_cli.display.words import size
+    from omnitide_cli.formats.words import size
 
     manifest = find_manifest(model)
     here = sum(state.size for state in file_states(manifest) if state.path) + unfinished_bytes(manifest)

@@ -7,24 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import typer
 
+from omnitide_cli.catalog.settings import QUESTIONS
 from omnitide_cli.errors import UsageError
-
-Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm", "h2o"]
-Layout = Literal["auto", "class-packing", "ordered-suffix", "hole-filling", "native", "eager"]
-Positions = Literal["compact", "sparse"]
-CacheType = Literal["f16", "q8_0"]
-FlashAttention = Literal["auto", "on", "off"]
-
-POLICIES: tuple[str, ...] = get_args(Policy)
-LAYOUTS: tuple[str, ...] = get_args(Layout)
-POSITIONS: tuple[str, ...] = get_args(Positions)
+from omnitide_cli.runtime.options import CacheType, FlashAttention, Layout, Policy, Positions
 
 MODEL = "Model"
-QUESTIONS = "Questions"
 HISTORY = "History"
 MEDIA = "Media"
 ANSWERS = "Answers"
@@ -53,11 +44,6 @@ def check_names(what: str, names: Iterable[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise UsageError(f"--{what} {name}: there is no such {what}", f"choose of {', '.join(known)}")
-
-
-def is_setting(parameter: Any) -> bool:
-    """Whether files may set it: what has a variable, and questions. Everything else describes one run."""
-    return bool(parameter.envvar) or getattr(parameter, "rich_help_panel", None) == QUESTIONS
 
 
 def complete_models(incomplete: str) -> list[str]:
@@ -208,7 +194,7 @@ Dashboard = Annotated[
     option(
         "--dashboard/--no-dashboard",
         OUTPUT,
-        "Fill the terminal with what is going on.",
+        "Show the dashboard.",
         show_default="in a terminal, without --json, -q and -v",
     ),
 ]

@@ -7,28 +7,17 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import typer
 
-from omnitide_cli.errors import OmniTideError
-
-INTERRUPTED = 130
-
-
-@dataclass(slots=True)
-class Globals:
-    """The options before the command; every command finds them as `context.obj`."""
-
-    quiet: bool = False
-    verbose: bool = False
-    debug: bool = False
+from omnitide_cli.errors import INTERRUPTED, OmniTideError
+from omnitide_cli.session.global_options import GlobalOptions
 
 
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code; nothing is raised."""
     _prepare_streams()
-    state = Globals()
+    state = GlobalOptions()
     try:
         code = _invoke(app, arguments, state)
         sys.stdout.flush()
@@ -53,7 +42,7 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     return code
 
 
-def _invoke(app: typer.Typer, arguments: Sequence[str], state: Globals) -> int:
+def _invoke(app: typer.Typer, arguments: Sequence[str], state: GlobalOptions) -> int:
     try:
         code = app(list(arguments), prog_name="omnitide", standalone_mode=False, obj=state)
     except SystemExit as leaving:
@@ -64,8 +53,8 @@ def _invoke(app: typer.Typer, arguments: Sequence[str], state: Globals) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _report(error: BaseException, message: str, hint: str, code: int, state: Globals) -> int:
-    from omnitide_cli.display.words import with_hint
+def _report(error: BaseException, message: str, hint: str, code: int, state: GlobalOptions) -> int:
+    from omnitide_cli.formats.words import with_hint
 
     with suppress(OSError):
         if state.debug:

@@ -2,7 +2,7 @@
 
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.live import LiveSource, open_live
-from omnitide_cli.media.place import Place
+from omnitide_cli.media.position import SourcePosition
 from omnitide_cli.media.source import MediaSource, SourceInfo, SourceWarning, open_source
 from omnitide_cli.media.unit import SAMPLE_RATE, MediaUnit
 
@@ -12,8 +12,8 @@ __all__ = [
     "LiveSource",
     "MediaSource",
     "MediaUnit",
-    "Place",
     "SourceInfo",
+    "SourcePosition",
     "SourceWarning",
     "open_live",
     "open_source",

@@ -13,7 +13,7 @@ import cv2
 
 from omnitide_cli.errors import DeviceError
 from omnitide_cli.media.container import URL, display_name
-from omnitide_cli.media.link import Link, Tell
+from omnitide_cli.media.device_thread import Link, Tell
 from omnitide_cli.media.live_pictures import PictureQueue
 
 OPEN_TIMEOUT_MS = 4000

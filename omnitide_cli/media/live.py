@@ -10,13 +10,13 @@ from typing import Self
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.media.camera import Camera
+from omnitide_cli.media.device_thread import Link
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import SourceWarning
-from omnitide_cli.media.link import Link
 from omnitide_cli.media.live_pictures import Picture, PictureQueue, Thinning
 from omnitide_cli.media.live_sound import SoundQueue
 from omnitide_cli.media.microphone import Microphone
-from omnitide_cli.media.place import Place
+from omnitide_cli.media.position import SourcePosition
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.unit import NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
 
@@ -33,7 +33,7 @@ def open_live(
     fit: FrameFit,
     unit_seconds: float = 1.0,
     duration: float | None = None,
-    place: Place | None = None,
+    place: SourcePosition | None = None,
 ) -> LiveSource:
     """Open a camera (number, device, URL, file) and a microphone (`default` or its name); `none` leaves one out.
 
@@ -78,7 +78,7 @@ class LiveSource:
         microphone: bool,
         unit_seconds: float = 1.0,
         duration: float | None = None,
-        place: Place | None = None,
+        place: SourcePosition | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.warnings: list[SourceWarning] = []
@@ -92,7 +92,7 @@ class LiveSource:
         self._sees, self._hears = camera, microphone
         self._unit_seconds = unit_seconds
         self._duration = math.inf if duration is None else duration
-        self._place = place or Place()
+        self._place = place or SourcePosition()
         self._clock = clock
         self._origin: float | None = None
         self._next = 0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import DeviceError
-from omnitide_cli.media.link import Link, Tell
+from omnitide_cli.media.device_thread import Link, Tell
 from omnitide_cli.media.live_sound import SoundQueue
 from omnitide_cli.media.unit import SAMPLE_RATE
 

@@ -17,8 +17,8 @@ from omnitide_cli.media.container import display_name, local_path
 from omnitide_cli.media.demux import DAMAGE_HINT
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import SourceInfo, SourceWarning
-from omnitide_cli.media.place import Place
-from omnitide_cli.media.play import Play
+from omnitide_cli.media.playback import Playback
+from omnitide_cli.media.position import SourcePosition
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.track import EPSILON_S
 from omnitide_cli.media.unit import NO_SOUND, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
@@ -38,12 +38,12 @@ def open_source(
     start: float = 0.0,
     duration: float | None = None,
     loops: int = 1,
-    place: Place | None = None,
+    place: SourcePosition | None = None,
 ) -> MediaSource:
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
     `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. Frames come as `fit`
-    makes them. `place` is where to go on in that part: `place_after` of the unit before, which may have been the last.
+    makes them. `place` is where to resume in that part: `position_after` of the unit before, which may be the last.
     Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """
     if unit_seconds < SHORTEST_UNIT_S:
@@ -89,7 +89,7 @@ class MediaSource:
         start: float,
         duration: float | None,
         loops: int,
-        place: Place | None,
+        place: SourcePosition | None,
     ) -> None:
         self.path = path
         self.warnings: list[SourceWarning] = []
@@ -99,9 +99,9 @@ class MediaSource:
         self._fit, self._video, self._audio = fit, video, audio
         self._unit_seconds = unit_seconds
         self._start, self._duration, self._loops = start, duration, loops
-        self._place = place or Place(start, start)
+        self._place = place or SourcePosition(start, start)
         self._is_resumed = place is not None
-        self._play: Play | None = self._open_at_place()
+        self._play: Playback | None = self._open_at_place()
         self._shift, self._loop = self._place.clock - self._place.position, self._place.loop
         self.info: SourceInfo = self._play.info
         known = self.info.duration
@@ -126,9 +126,9 @@ class MediaSource:
         """Units from the start of the part to `position`."""
         return round((position - self._start) / self._unit_seconds)
 
-    def place_after(self, unit: MediaUnit) -> Place:
+    def position_after(self, unit: MediaUnit) -> SourcePosition:
         """Where the stream goes on behind `unit`, which is the newest or the one before it."""
-        return Place(unit.end - self._shift, unit.end, unit.index + 1, self._loop)
+        return SourcePosition(unit.end - self._shift, unit.end, unit.index + 1, self._loop)
 
     def __iter__(self) -> Iterator[MediaUnit]:
         return self._units
@@ -147,7 +147,7 @@ class MediaSource:
             self._play.close()
             self._play = None
 
-    def _open_at_place(self) -> Play:
+    def _open_at_place(self) -> Playback:
         """A live stream has no moment but now: there the session's clock goes on, and the stream begins as it comes."""
         if local_path(self.path) is None and self._place.position != self._start:
             play = self._new_play(self._start)
@@ -157,10 +157,12 @@ class MediaSource:
             play.close()
         return self._new_play(self._place.position)
 
-    def _new_play(self, start: float) -> Play:
-        return Play(self.path, fit=self._fit, video=self._video, audio=self._audio, start=start, warn=self._warn_once)
+    def _new_play(self, start: float) -> Playback:
+        return Playback(
+            self.path, fit=self._fit, video=self._video, audio=self._audio, start=start, warn=self._warn_once
+        )
 
-    def _all_units(self, play: Play) -> Iterator[MediaUnit]:
+    def _all_units(self, play: Playback) -> Iterator[MediaUnit]:
         index, begin = self._place.index, self._place.position
         while self._loop < self._loops:
             if self._loop > self._place.loop:
@@ -180,7 +182,7 @@ class MediaSource:
             self._loop += 1
         self.close()
 
-    def _units_of(self, play: Play, index: int, begin: float) -> Iterator[MediaUnit]:
+    def _units_of(self, play: Playback, index: int, begin: float) -> Iterator[MediaUnit]:
         stop = math.inf if self._duration is None else self._start + self._duration
         done = self._steps(begin)
         if abs(self._start + done * self._unit_seconds - begin) < EPSILON_S:
@@ -207,7 +209,7 @@ class MediaSource:
                 return
             yield _unit(index + step, self._shift, start, end, frame, sound)
 
-    def _drop(self, sound: Stretch | None, play: Play) -> None:
+    def _drop(self, sound: Stretch | None, play: Playback) -> None:
         if sound is None:
             return
         self.dropped_samples += sound.heard
@@ -219,7 +221,7 @@ class MediaSource:
             "Nothing to do; a token takes 40 ms.",
         )
 
-    def _report(self, play: Play, end: float) -> None:
+    def _report(self, play: Playback, end: float) -> None:
         """Say what only the end of a run tells."""
         if end == self._start > 0 and not self._is_resumed:
             self._warn_once("source-ended", f"{display_name(self.path)} ends before {end:.1f} s", "Start earlier.")

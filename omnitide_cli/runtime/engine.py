@@ -31,13 +31,13 @@ from omnitide_cli.runtime.events import (
 from omnitide_cli.runtime.kv_state import KvState
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
-from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptLayout, check_policy, check_watermarks
+from omnitide_cli.runtime.native_session import NativeSession
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptTemplate, check_policy, check_watermarks
 from omnitide_cli.runtime.reports import Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
-from omnitide_cli.runtime.session import Session
 from omnitide_cli.runtime.session_file import SessionFile
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
-from omnitide_cli.runtime.template import Template
+from omnitide_cli.runtime.template import TokenTemplate
 from omnitide_cli.runtime.view import CELL_LETTERS
 
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
@@ -65,7 +65,9 @@ class StreamUnit(Protocol):
 class Engine:
     """A model with an endless history. Use as a context manager."""
 
-    def __init__(self, model: Model, session: Session, template: Template, name: str, options: EngineOptions) -> None:
+    def __init__(
+        self, model: Model, session: NativeSession, template: TokenTemplate, name: str, options: EngineOptions
+    ) -> None:
         self._model = model
         self._session = session
         self._template = template
@@ -82,7 +84,7 @@ class Engine:
     def open(
         cls,
         files: ModelFiles,
-        prompt: PromptLayout,
+        prompt: PromptTemplate,
         options: EngineOptions,
         *,
         progress: Callable[[float], None] | None = None,
@@ -92,7 +94,7 @@ class Engine:
         check_policy(options)
         model = Model(files, options, progress)
         try:
-            template = Template.of(prompt, model)
+            template = TokenTemplate.of(prompt, model)
             check_low_watermark(options, len(template.system))
             model.open_context(options, choose_ctx(options, model))
             return cls(model, _attach(model, options), template, files.name, options)
@@ -118,7 +120,7 @@ class Engine:
             self._model.close()
 
     @property
-    def session(self) -> Session:
+    def session(self) -> NativeSession:
         """The native session, for those who look inside."""
         return self._session
 
@@ -392,9 +394,9 @@ def standing_notices(model: Model, options: EngineOptions) -> list[Event]:
     return []
 
 
-def _attach(model: Model, options: EngineOptions) -> Session:
-    def attach(*, stock_memory: bool) -> Session:
-        return Session(
+def _attach(model: Model, options: EngineOptions) -> NativeSession:
+    def attach(*, stock_memory: bool) -> NativeSession:
+        return NativeSession(
             model.context_address,
             model.mtmd_address,
             options,

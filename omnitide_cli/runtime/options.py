@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from omnitide_cli.errors import UsageError
+
+Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm", "h2o"]
+Layout = Literal["auto", "class-packing", "ordered-suffix", "hole-filling", "native", "eager"]
+Positions = Literal["compact", "sparse"]
+CacheType = Literal["f16", "q8_0"]
+FlashAttention = Literal["auto", "on", "off"]
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+LAYOUTS: tuple[str, ...] = get_args(Layout)
+POSITIONS: tuple[str, ...] = get_args(Positions)
 
 DEFAULT_MAX_ANSWER_TOKENS = 128
 MOST_TOKENS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class PromptLayout:
+class PromptTemplate:
     """The template around media, questions and answers; special tokens by name, any part may be empty."""
 
     system_prefix: str

@@ -8,7 +8,7 @@ from typing import Any
 from omnitide_cli.runtime.events import KvBytes, Migration, MigrationTotals, Retention, Summary
 from omnitide_cli.runtime.memory import peak_rss_bytes
 from omnitide_cli.runtime.native import text
-from omnitide_cli.runtime.session import LAYOUT_NAMES
+from omnitide_cli.runtime.native_session import LAYOUT_NAMES
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ class SavedModel:
 
 @dataclass(frozen=True, slots=True)
 class SavedMedia:
-    """The source, how it was read, and where its next unit begins (see `media.Place`)."""
+    """The source, how it was read, and where its next unit begins (see `media.SourcePosition`)."""
 
     source: str
     path: str | None

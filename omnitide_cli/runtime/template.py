@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.model import Model
-from omnitide_cli.runtime.options import PromptLayout
+from omnitide_cli.runtime.options import PromptTemplate
 
 _SPECIAL = re.compile(r"<[^<>\s]+>")
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class TokenTemplate:
     """Tokens of each part of the prompt layout."""
 
     system_prefix: list[int]
@@ -29,7 +29,7 @@ class Template:
     response_suffix: list[int]
 
     @classmethod
-    def of(cls, layout: PromptLayout, model: Model) -> Template:
+    def of(cls, layout: PromptTemplate, model: Model) -> TokenTemplate:
         """Look up every part. The system text is what a user may have typed: names in it stay text."""
 
         def tokens(part: str) -> list[int]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from omnitide_cli.app import app
-from omnitide_cli.bench.shapes import shape_file
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.common.fixture import Fixture
+from omnitide_cli.bench.common.shapes import shape_file
 from omnitide_cli.commands.run import run as command
 from omnitide_cli.runtime.costs import load_unit_ms, save_costs
 from omnitide_cli.runtime.options import EngineOptions
@@ -22,8 +22,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def uses_flash_attention(tiny: Path, options: EngineOptions) -> bool:
-    with Stage(tiny, options) as stage:
-        return not stage.session(256).snapshot().transposed_v
+    with Fixture(tiny, options) as fixture:
+        return not fixture.session(256).snapshot().transposed_v
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_auto_is_the_way_that_measured_faster(
     options = EngineOptions(threads=1, costs_file=store)
     for way, unit_ms in (("off", plain_ms), ("on", flash_ms)):
         chosen = replace(options, flash_attn=way)
-        with Stage(tiny, chosen) as stage:
+        with Fixture(tiny, chosen) as fixture:
             if unit_ms is not None:
-                save_costs(store, stage.model.cost_key(chosen), stage.model.costs(chosen), unit_ms)
+                save_costs(store, fixture.model.cost_key(chosen), fixture.model.costs(chosen), unit_ms)
     assert uses_flash_attention(tiny, options) == expected
     assert uses_flash_attention(tiny, replace(options, flash_attn="on"))
     assert not uses_flash_attention(tiny, replace(options, flash_attn="off"))

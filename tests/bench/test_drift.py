@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from omnitide_cli.app import app
-from omnitide_cli.bench.drift import DriftRow, Tape, as_stored, measure_drift, relative_error
-from omnitide_cli.bench.soak import decoded
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.common.fixture import Fixture
+from omnitide_cli.bench.drift.measure import DriftRow, Tape, as_stored, measure_drift, relative_error
+from omnitide_cli.bench.soak.measure import decoded
 from omnitide_cli.catalog.files import fetch_files, find_manifest
 from omnitide_cli.commands.run import run
-from omnitide_cli.commands.setup import frame_fit
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.template import Template
+from omnitide_cli.runtime.template import TokenTemplate
+from omnitide_cli.session.configuration import frame_fit
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shapes-and-notes.mp4"
 SMALL = EngineOptions(high_watermark=300, low_watermark=200, unit_tokens=45, threads=2)
@@ -45,9 +45,9 @@ def rows() -> dict[tuple[str, str, int], DriftRow]:
     manifest = find_manifest(None)
     files = fetch_files(manifest)
     clip = decoded(str(EXAMPLE), frame_fit(manifest, None), audio=True)
-    with Stage(files.model, SMALL, files.mmproj) as stage:
-        tape = Tape(stage, Template.of(manifest.prompt, stage.model), clip, manifest.default_question)
-        found = list(measure_drift(stage, tape, [6, 2], lambda _: None))
+    with Fixture(files.model, SMALL, files.mmproj) as fixture:
+        tape = Tape(fixture, TokenTemplate.of(manifest.prompt, fixture.model), clip, manifest.default_question)
+        found = list(measure_drift(fixture, tape, [6, 2], lambda _: None))
     return {(row.positions, row.cache_type, row.rounds): row for row in found}
 
 
@@ -72,10 +72,10 @@ def test_what_can_not_fit_is_refused() -> None:
     manifest = find_manifest(None)
     files = fetch_files(manifest)
     clip = decoded(str(EXAMPLE), frame_fit(manifest, None), audio=True)[:1]
-    with Stage(files.model, EngineOptions(high_watermark=60, low_watermark=40), files.mmproj) as stage:
-        tape = Tape(stage, Template.of(manifest.prompt, stage.model), clip, "?")
+    with Fixture(files.model, EngineOptions(high_watermark=60, low_watermark=40), files.mmproj) as fixture:
+        tape = Tape(fixture, TokenTemplate.of(manifest.prompt, fixture.model), clip, "?")
         with pytest.raises(UsageError, match="low watermark"):
-            next(measure_drift(stage, tape, [1], lambda _: None))
+            next(measure_drift(fixture, tape, [1], lambda _: None))
 
 
 def test_the_command_prints_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

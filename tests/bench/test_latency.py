@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from omnitide_cli.app import app
-from omnitide_cli.bench import latency as bench
-from omnitide_cli.bench.fills import POINTS, cycle
-from omnitide_cli.bench.latency import Latency, LatencyRow
-from omnitide_cli.bench.shapes import find_shape, shape_file
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.common.fixture import Fixture
+from omnitide_cli.bench.common.shapes import find_shape, shape_file
+from omnitide_cli.bench.common.synthetic_cache import POINTS, cycle
+from omnitide_cli.bench.latency import measure as bench
+from omnitide_cli.bench.latency.measure import Latency, LatencyRow
 from omnitide_cli.commands.run import run as command
 from omnitide_cli.errors import ModelError, UsageError
 from omnitide_cli.runtime.history import History, Part
@@ -39,23 +39,23 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def stage(tiny: Path) -> Iterator[Stage]:
-    with Stage(tiny, OPTIONS) as opened:
+def fixture(tiny: Path) -> Iterator[Fixture]:
+    with Fixture(tiny, OPTIONS) as opened:
         yield opened
 
 
-def run(stage: Stage, **changes: Any) -> tuple[list[LatencyRow], list[str], list[str]]:
+def run(fixture: Fixture, **changes: Any) -> tuple[list[LatencyRow], list[str], list[str]]:
     """Rows, what was told of progress, and notices."""
     asked = Latency("tiny", HISTORIES, ["full", *BOUNDED], ["native", "auto", "eager"], STREAM, 2)
     shown: list[str] = []
     said: list[str] = []
     stopped = changes.pop("stopped", lambda: False)
-    rows = replace(asked, **changes).run(stage, shown.append, said.append, stopped)
+    rows = replace(asked, **changes).run(fixture, shown.append, said.append, stopped)
     return rows, shown, said
 
 
-def test_every_history_has_a_row_of_every_policy_and_the_limit(stage: Stage) -> None:
-    rows, _, said = run(stage)
+def test_every_history_has_a_row_of_every_policy_and_the_limit(fixture: Fixture) -> None:
+    rows, _, said = run(fixture)
     cases = [(policy, "native") for policy in ("fifo", "token", "streaming-llm", "h2o")]
     cases += [("omnipick", layout) for layout in ("native", "auto", "eager")] + [("limit", "packed")]
     for history in HISTORIES:
@@ -81,16 +81,16 @@ def test_every_history_has_a_row_of_every_policy_and_the_limit(stage: Stage) -> 
     assert by_case["limit", "packed"].physical_span <= omnipick[2].physical_span <= omnipick[0].physical_span
 
 
-def test_cases_are_measured_in_turn(stage: Stage) -> None:
-    _, shown, _ = run(stage, policies=["full", "omnipick"], layouts=["auto"], histories=[1024], repeat=3)
+def test_cases_are_measured_in_turn(fixture: Fixture) -> None:
+    _, shown, _ = run(fixture, policies=["full", "omnipick"], layouts=["auto"], histories=[1024], repeat=3)
     names = ["full native at 1024", "omnipick auto", "limit packed"]
     assert shown[:3] == [f"warming up: {name}" for name in names]
     rounds = [text for i, text in enumerate(shown[3:]) if i == 0 or text != shown[2 + i]]
     assert rounds == [f"round {number} of 3: {name}" for number in (1, 2, 3) for name in names]
 
 
-def test_a_bounded_policy_is_measured_along_one_cycle(stage: Stage) -> None:
-    fills = cycle(stage, stage.another(1024), "token", "native", STREAM, 2000)
+def test_a_bounded_policy_is_measured_along_one_cycle(fixture: Fixture) -> None:
+    fills = cycle(fixture, fixture.another(1024), "token", "native", STREAM, 2000)
     tokens = [fill.tokens for fill in fills]
     assert len(tokens) == POINTS
     assert tokens == sorted(set(tokens))
@@ -100,41 +100,41 @@ def test_a_bounded_policy_is_measured_along_one_cycle(stage: Stage) -> None:
     assert max(steps) - min(steps) <= STREAM.unit_tokens
 
 
-def test_heavy_hitters_lie_scattered(stage: Stage) -> None:
+def test_heavy_hitters_lie_scattered(fixture: Fixture) -> None:
     with History(replace(OPTIONS, policy="h2o"), 1024, mrope=True) as history:
-        history.restore(cycle(stage, stage.another(1024), "h2o", "native", STREAM, 2000)[0].state)
+        history.restore(cycle(fixture, fixture.another(1024), "h2o", "native", STREAM, 2000)[0].state)
         runs = np.count_nonzero(np.diff(np.flatnonzero(history.cells())) > 1)
         assert history.scores().max() > 20 * np.median(history.scores())
     assert runs > 20
 
 
-def test_a_session_takes_a_simulated_history_cell_by_cell(stage: Stage) -> None:
-    session = stage.another(1024, layout="auto")
+def test_a_session_takes_a_simulated_history_cell_by_cell(fixture: Fixture) -> None:
+    session = fixture.another(1024, layout="auto")
     for layout in ("native", "class-packing"):
-        for fill in cycle(stage, session, "omnipick", layout, STREAM, 2000):
-            session.pretend_history(fill.state)
+        for fill in cycle(fixture, session, "omnipick", layout, STREAM, 2000):
+            session.inject_history(fill.state)
             session.check()
             now = session.snapshot()
             assert (now.history_tokens, now.layout.physical_span) == (fill.tokens, fill.physical_span)
             assert session.save()[: len(fill.state)].tolist() == fill.state.tolist()  # then its rows
-            assert stage.update_ms(session, STREAM.unit_tokens) > 0
+            assert fixture.update_ms(session, STREAM.unit_tokens) > 0
             session.check()
 
 
 def test_attention_is_a_part_of_the_update_and_grows_with_the_history(tiny: Path) -> None:
     for flash_attn in ("off", "on"):
-        with Stage(tiny, replace(OPTIONS, flash_attn=flash_attn)) as stage:
-            session = stage.another(8192, policy="full", layout="native")
+        with Fixture(tiny, replace(OPTIONS, flash_attn=flash_attn)) as fixture:
+            session = fixture.another(8192, policy="full", layout="native")
             attention = []
             for more in (100, 7900):
-                stage.add(session, "question", [Part("text", more)])
-                watched, spent = stage.attention_ms(session, STREAM.unit_tokens)
+                fixture.add(session, "question", [Part("text", more)])
+                watched, spent = fixture.attention_ms(session, STREAM.unit_tokens)
                 assert 0 < spent < watched
                 attention.append(spent)
             assert attention[1] > 3 * attention[0]
             session.begin("question")
             session.add_tokens("text", [1])
-            assert session.rehearse() > 0  # nobody watches any more
+            assert session.dry_run() > 0  # nobody watches any more
             session.check()
 
 
@@ -144,7 +144,7 @@ def no_room(_: Model, __: EngineOptions, n_ctx: int) -> int:
 
 @pytest.mark.parametrize("told_by_the_system", [True, False])
 def test_a_full_history_that_does_not_fit_is_left_out_and_named(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, told_by_the_system: bool
+    fixture: Fixture, monkeypatch: pytest.MonkeyPatch, told_by_the_system: bool
 ) -> None:
     """Whether the system says so, or the backend when it comes to it."""
     if told_by_the_system:
@@ -153,7 +153,7 @@ def test_a_full_history_that_does_not_fit_is_left_out_and_named(
         monkeypatch.setattr("omnitide_cli.runtime.sizing.available_bytes", lambda: None)
         sound = Model.add_context
         monkeypatch.setattr(Model, "add_context", lambda *call: (no_room if call[2] > 1 << 19 else sound)(*call))
-    rows, _, said = run(stage, policies=["full", "fifo"], histories=[1024, 1 << 20], repeat=1)
+    rows, _, said = run(fixture, policies=["full", "fifo"], histories=[1024, 1 << 20], repeat=1)
     assert [(row.policy, row.history) for row in rows] == [("full", 1024), ("fifo", 1024), ("fifo", 1 << 20)]
     assert (rows[-1].speedup_update, rows[-1].speedup_attention) == (None, None)
     assert len(said) == 1
@@ -161,33 +161,33 @@ def test_a_full_history_that_does_not_fit_is_left_out_and_named(
     assert ("a cache of" in said[0]) == told_by_the_system
 
 
-def test_what_was_measured_before_an_interruption_is_kept(stage: Stage) -> None:
+def test_what_was_measured_before_an_interruption_is_kept(fixture: Fixture) -> None:
     calls = iter(range(1000))
-    rows, shown, _ = run(stage, histories=[1024], stopped=lambda: next(calls) >= 9 + 12)
+    rows, shown, _ = run(fixture, histories=[1024], stopped=lambda: next(calls) >= 9 + 12)
     assert [row.policy for row in rows] == ["full", "fifo", "token"]
     assert "round 2 of 2: full native at 1024" not in shown
-    assert run(stage, histories=[1024], stopped=lambda: True)[0] == []
+    assert run(fixture, histories=[1024], stopped=lambda: True)[0] == []
 
 
-def test_an_update_in_hand_is_broken_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = Stage.decode_ms
+def test_an_update_in_hand_is_broken_off(fixture: Fixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Fixture.decode_ms
 
-    def interrupted(of: Stage, session: Any) -> float:
+    def interrupted(of: Fixture, session: Any) -> float:
         of.interrupt()
         return sound(of, session)
 
-    monkeypatch.setattr(bench.Stage, "decode_ms", interrupted)
-    assert run(stage, histories=[1024])[0] == []
-    session = stage.another(1024)
-    stage.interrupt()
+    monkeypatch.setattr(bench.Fixture, "decode_ms", interrupted)
+    assert run(fixture, histories=[1024])[0] == []
+    session = fixture.another(1024)
+    fixture.interrupt()
     with pytest.raises(Interrupted):
-        stage.update_ms(session, STREAM.unit_tokens)
+        fixture.update_ms(session, STREAM.unit_tokens)
     session.check()
 
 
-def test_histories_that_nothing_is_forgotten_of_are_refused(stage: Stage) -> None:
+def test_histories_that_nothing_is_forgotten_of_are_refused(fixture: Fixture) -> None:
     with pytest.raises(UsageError, match="--history 500: nothing is forgotten"):
-        run(stage, histories=[500])
+        run(fixture, histories=[500])
 
 
 # --- the command

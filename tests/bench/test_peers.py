@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from omnitide_cli.app import app
-from omnitide_cli.bench.peers import compare_peers, compare_sound
-from omnitide_cli.bench.shapes import shape_file
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.common.fixture import Fixture
+from omnitide_cli.bench.common.shapes import shape_file
+from omnitide_cli.bench.peers.measure import compare_peers, compare_sound
 from omnitide_cli.catalog.files import fetch_files, find_manifest
 from omnitide_cli.commands.run import run
 from omnitide_cli.errors import UsageError
@@ -34,8 +34,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_cache_is_compared_in_the_same_state(plain: Path) -> None:
     said: list[str] = []
-    with Stage(plain, SMALL) as stage:
-        rows = list(compare_peers(stage, Stream(0, 16, 25), CELLS, 3, said.append))
+    with Fixture(plain, SMALL) as fixture:
+        rows = list(compare_peers(fixture, Stream(0, 16, 25), CELLS, 3, said.append))
     assert [row.what for row in rows] == ["k-shift", "context-shift", "re-prefill"]
     for row in rows:
         assert (row.repeat, row.subject) == (3, plain.stem)
@@ -57,12 +57,12 @@ def held_by(stock: StockContext) -> NDArray[np.uint8]:
 
 
 def test_what_is_loaded_into_the_stock_cache_is_what_ours_holds(plain: Path) -> None:
-    with Stage(plain, SMALL) as stage, StockContext(stage.model, SMALL, 1024) as stock:
-        session = stage.session(1024, random_rows=False)
+    with Fixture(plain, SMALL) as fixture, StockContext(fixture.model, SMALL, 1024) as stock:
+        session = fixture.session(1024, random_rows=False)
         session.begin("question")
         session.add_tokens("text", list(range(90)))
         session.commit()
-        ours = sequence_state(stage.model)
+        ours = sequence_state(fixture.model)
         stock.load(ours)
         np.testing.assert_array_equal(held_by(stock), ours)
         stock.evict(0, 10)
@@ -74,14 +74,14 @@ def test_what_is_loaded_into_the_stock_cache_is_what_ours_holds(plain: Path) -> 
 
 def test_positions_that_llama_cpp_can_not_shift_are_refused(tmp_path: Path) -> None:
     file = shape_file("tiny", None, tmp_path, lambda _: None)
-    with Stage(file, SMALL) as stage, pytest.raises(UsageError, match="can't shift the positions of tiny-3"):
-        list(compare_peers(stage, Stream(0, 16, 25), 1024, 1, lambda _: None))
+    with Fixture(file, SMALL) as fixture, pytest.raises(UsageError, match="can't shift the positions of tiny-3"):
+        list(compare_peers(fixture, Stream(0, 16, 25), 1024, 1, lambda _: None))
 
 
 def test_a_second_of_sound_is_a_second() -> None:
     files = fetch_files(find_manifest(None))
-    with Stage(files.model, EngineOptions(threads=1), files.mmproj) as stage:
-        row = compare_sound(stage, 1, lambda _: None)
+    with Fixture(files.model, EngineOptions(threads=1), files.mmproj) as fixture:
+        row = compare_sound(fixture, 1, lambda _: None)
     assert row.detail == "a second of sound: 25 tokens against 750"
     assert row.ratio > 3
 

@@ -1,4 +1,4 @@
-"""TideBench without a model: exams, marks, intervals, and what is done with an interruption."""
+"""TideBench without a model: tasks, marks, intervals, and what is done with an interruption."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.bench.encodings import Encodings
-from omnitide_cli.bench.exam import Exam, Question, exact, world_exams
-from omnitide_cli.bench.intervals import share_interval
-from omnitide_cli.bench.quality import fill
-from omnitide_cli.bench.score import Mark, Share
-from omnitide_cli.bench.sheet import Sheet, sheets
+from omnitide_cli.bench.common.intervals import share_interval
+from omnitide_cli.bench.quality.encodings import Encodings
+from omnitide_cli.bench.quality.measure import fill
+from omnitide_cli.bench.quality.report import quality_lines
+from omnitide_cli.bench.quality.results import Results, results
+from omnitide_cli.bench.quality.score import Mark, Share
+from omnitide_cli.bench.quality.task import Question, Task, exact, world_tasks
 from omnitide_cli.bench.world.split import TEST, VALIDATION
-from omnitide_cli.display.quality import quality_lines
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.events import Answer, Event, Summary, TokenCounts, UnitIngested
@@ -85,14 +85,14 @@ QUESTIONS = (
     Asked("count", "both", "often?", "Twice."),
 )
 UNITS = [MediaUnit(index, float(index), index + 1.0, None, None, NO_SOUND, NO_SOUND) for index in range(2)]
-EXAM = Exam("test 0", UNITS, [QUESTIONS[:1], QUESTIONS[1:]], exact)
+EXAM = Task("test 0", UNITS, [QUESTIONS[:1], QUESTIONS[1:]], exact)
 TRUE = {question.text: question.answer for question in QUESTIONS}
 SAYS = {"full": TRUE, "streaming-llm": TRUE, "fifo": {**TRUE, "before?": "The note re."}}
 
 
-def filled(exams: Sequence[Exam], stopped: Callable[[], bool] = lambda: False) -> tuple[list[Sheet], ScriptedModel]:
-    found, model = sheets(EngineOptions(), ["full", "fifo"], [(100, 50)]), ScriptedModel(SAYS)
-    fill(found, model, exams, stopped, lambda text: None)  # type: ignore[arg-type]
+def filled(tasks: Sequence[Task], stopped: Callable[[], bool] = lambda: False) -> tuple[list[Results], ScriptedModel]:
+    found, model = results(EngineOptions(), ["full", "fifo"], [(100, 50)]), ScriptedModel(SAYS)
+    fill(found, model, tasks, stopped, lambda text: None)  # type: ignore[arg-type]
     return found, model
 
 
@@ -123,7 +123,7 @@ def test_only_the_very_words_are_right() -> None:
 
 def test_each_policy_is_marked_on_the_same_questions() -> None:
     (full, fifo), model = filled([EXAM, EXAM])
-    shares = {(row.policy, row.kind): (row.accuracy, row.n) for sheet in (full, fifo) for row in sheet.rows()}
+    shares = {(row.policy, row.kind): (row.accuracy, row.n) for each in (full, fifo) for row in each.rows()}
     assert shares == {
         **{("full", kind): (1.0, 2) for kind in ("now", "recall", "count")},
         ("full", "all"): (1.0, 6),
@@ -159,16 +159,16 @@ def test_a_row_has_the_means_of_its_streams() -> None:
 
 
 def test_a_question_that_could_not_be_asked_is_wrong() -> None:
-    sheet = sheets(EngineOptions(), ["fifo"], [(100, 50)])[0]
-    fill([sheet], ScriptedModel({"fifo": {}}), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
-    assert [(row.accuracy, row.n) for row in sheet.rows()][-1] == (0.0, 3)
+    each = results(EngineOptions(), ["fifo"], [(100, 50)])[0]
+    fill([each], ScriptedModel({"fifo": {}}), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
+    assert [(row.accuracy, row.n) for row in each.rows()][-1] == (0.0, 3)
 
 
 def test_an_interruption_leaves_what_was_answered() -> None:
     model: ScriptedModel
-    found, model = sheets(EngineOptions(), ["full", "fifo"], [(100, 50)]), ScriptedModel(SAYS)
+    found, model = results(EngineOptions(), ["full", "fifo"], [(100, 50)]), ScriptedModel(SAYS)
     fill(found, model, [EXAM, EXAM], lambda: any("often?" in e.asked for _, e in model.engines), lambda text: None)  # type: ignore[arg-type]
-    assert [[(mark.kind, mark.right) for mark in sheet.marks] for sheet in found] == [
+    assert [[(mark.kind, mark.right) for mark in each.marks] for each in found] == [
         [("now", True), ("recall", True)],  # "often?" was in hand
         [],
     ]
@@ -177,16 +177,16 @@ def test_an_interruption_leaves_what_was_answered() -> None:
 
 
 def test_full_has_no_watermarks_to_sweep() -> None:
-    found = sheets(EngineOptions(), ["full", "fifo", "fifo"], [(100, 50), (80, 40)])
-    pairs = [(sheet.options.policy, sheet.options.high_watermark, sheet.options.low_watermark) for sheet in found]
+    found = results(EngineOptions(), ["full", "fifo", "fifo"], [(100, 50), (80, 40)])
+    pairs = [(each.options.policy, each.options.high_watermark, each.options.low_watermark) for each in found]
     assert pairs == [("full", 100, 50), ("fifo", 100, 50), ("fifo", 80, 40)]
 
 
 def test_a_sweep_is_a_table_a_pair_of_watermarks() -> None:
-    exam = replace(EXAM, due=[QUESTIONS[:1], ()])
-    found, model = sheets(EngineOptions(), ["full", "streaming-llm"], [(100, 50), (80, 40)]), ScriptedModel(SAYS)
-    fill(found, model, [exam], lambda: False, lambda text: None)  # type: ignore[arg-type]
-    lines = list(quality_lines([asdict(row) for sheet in found for row in sheet.rows()]))
+    task = replace(EXAM, due=[QUESTIONS[:1], ()])
+    found, model = results(EngineOptions(), ["full", "streaming-llm"], [(100, 50), (80, 40)]), ScriptedModel(SAYS)
+    fill(found, model, [task], lambda: False, lambda text: None)  # type: ignore[arg-type]
+    lines = list(quality_lines([asdict(row) for each in found for row in each.rows()]))
     assert [line for line in lines if line.startswith("watermarks")] == ["watermarks 100/50", "watermarks 80/40"]
     assert sum(line.startswith("full") for line in lines) == 2 * 4  # now, all, ages, costs
     assert max(map(len, lines)) <= 80
@@ -214,8 +214,8 @@ def test_shares_by_age() -> None:
 
 
 def test_sparse_positions_are_compared_with_compact_ones() -> None:
-    found = sheets(EngineOptions(), ["full", "fifo"], [(100, 50)], ["compact", "sparse"])
-    assert [(sheet.options.policy, sheet.options.positions, sheet.base_name) for sheet in found] == [
+    found = results(EngineOptions(), ["full", "fifo"], [(100, 50)], ["compact", "sparse"])
+    assert [(each.options.policy, each.options.positions, each.base_name) for each in found] == [
         ("full", "compact", "full"),
         ("fifo", "compact", "full"),
         ("fifo", "sparse", "compact"),
@@ -224,7 +224,7 @@ def test_sparse_positions_are_compared_with_compact_ones() -> None:
     assert found[1].base is found[0]
     assert found[2].base is found[1]
     fill(found, ScriptedModel(SAYS), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
-    lines = list(quality_lines([asdict(row) for sheet in found for row in sheet.rows()]))
+    lines = list(quality_lines([asdict(row) for each in found for row in each.rows()]))
     assert [line for line in lines if line.startswith("watermarks")] == [
         "watermarks 100/50, compact positions",
         "watermarks 100/50, sparse positions",
@@ -233,15 +233,15 @@ def test_sparse_positions_are_compared_with_compact_ones() -> None:
 
 def test_a_sweep_changes_one_setting_at_a_time() -> None:
     sweep = [("image_sinks", 0), ("image_sinks", 4), ("recent_units", None), ("recent_units", 3)]
-    found = sheets(EngineOptions(), ["omnipick"], [(100, 50)], ["compact"], sweep)
-    changed = [(sheet.settings, sheet.options.image_sinks, sheet.options.recent_units) for sheet in found]
+    found = results(EngineOptions(), ["omnipick"], [(100, 50)], ["compact"], sweep)
+    changed = [(each.settings, each.options.image_sinks, each.options.recent_units) for each in found]
     assert changed == [
         (["", "image-sinks=4", "recent-units=auto"], 4, None),  # the defaults are a point of both curves
         (["image-sinks=0"], 0, None),
         (["recent-units=3"], 4, 3),
     ]
     fill(found, ScriptedModel({"omnipick": TRUE}), [EXAM], lambda: False, lambda text: None)  # type: ignore[arg-type]
-    rows = [row for sheet in found for row in sheet.rows() if row.kind == "all"]
+    rows = [row for each in found for row in each.rows() if row.kind == "all"]
     assert [row.setting for row in rows] == [
         "",
         "image-sinks=4",
@@ -253,12 +253,12 @@ def test_a_sweep_changes_one_setting_at_a_time() -> None:
 
 
 def test_exams_are_of_the_seeds_that_were_asked_for() -> None:
-    exams = list(world_exams(TEST, seed=3, units=12, limit=14))
-    assert [exam.name for exam in exams] == ["test 3", "test 4"]
-    said: list[Question] = [question for exam in exams for due in exam.due for question in due]
+    tasks = list(world_tasks(TEST, seed=3, units=12, limit=14))
+    assert [task.name for task in tasks] == ["test 3", "test 4"]
+    said: list[Question] = [question for task in tasks for due in task.due for question in due]
     asked = [question for question in said if question.kind != "typed"]
     assert len(asked) == 14
     assert {question.kind for question in asked} == {"now", "recall", "count"}
-    assert all(len(exam.units) == len(exam.due) == 12 for exam in exams)
-    other = next(world_exams(VALIDATION, seed=3, units=12, limit=10))
-    assert [[q.text for q in due] for due in other.due] != [[q.text for q in due] for due in exams[0].due]
+    assert all(len(task.units) == len(task.due) == 12 for task in tasks)
+    other = next(world_tasks(VALIDATION, seed=3, units=12, limit=10))
+    assert [[q.text for q in due] for due in other.due] != [[q.text for q in due] for due in tasks[0].due]

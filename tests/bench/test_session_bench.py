@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from omnitide_cli.app import app
-from omnitide_cli.bench.apart import run_apart
-from omnitide_cli.bench.budget import ENOUGH, MANY, budget_of_run, budget_of_shape, worked_out
-from omnitide_cli.bench.session import Job, Percentiles, Run, run_session, typical, with_attention
-from omnitide_cli.bench.shapes import shape_file
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.common.fixture import Fixture
+from omnitide_cli.bench.common.shapes import shape_file
+from omnitide_cli.bench.common.subprocess import run_in_subprocess
+from omnitide_cli.bench.session.budget import ENOUGH, MANY, budget_of_run, budget_of_shape, worked_out
+from omnitide_cli.bench.session.command import byte_count
+from omnitide_cli.bench.session.measure import Job, Percentiles, Run, run_session, typical, with_attention
 from omnitide_cli.catalog.files import fetch_files, find_manifest
-from omnitide_cli.commands.bench.session import byte_count
 from omnitide_cli.commands.run import run
-from omnitide_cli.commands.setup import frame_fit
 from omnitide_cli.errors import ModelError, RuntimeFailure, UsageError
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.simulation import Stream
+from omnitide_cli.session.configuration import frame_fit
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shapes-and-notes.mp4"
 SMALL = EngineOptions(high_watermark=300, low_watermark=200, unit_tokens=45, threads=2)
@@ -66,15 +66,15 @@ def _wait(progress: Callable[[str], None], stopped: Callable[[], bool]) -> str:
 
 def test_another_process_answers_reports_and_fails_as_this_one_would() -> None:
     said: list[str] = []
-    number, process = run_apart(_answer, 41, progress=said.append, stopped=lambda: False)
+    number, process = run_in_subprocess(_answer, 41, progress=said.append, stopped=lambda: False)
     assert (number, said) == (42, ["begun"])
     assert process != os.getpid()
     with pytest.raises(ModelError) as error:
-        run_apart(_fail, progress=said.append, stopped=lambda: False)
+        run_in_subprocess(_fail, progress=said.append, stopped=lambda: False)
     assert error.value.hint == "choose another"
     with pytest.raises(RuntimeFailure, match="ended with 9"):
-        run_apart(_die, progress=said.append, stopped=lambda: False)
-    assert run_apart(_wait, progress=said.append, stopped=lambda: True) == "stopped"
+        run_in_subprocess(_die, progress=said.append, stopped=lambda: False)
+    assert run_in_subprocess(_wait, progress=said.append, stopped=lambda: True) == "stopped"
 
 
 # --- sessions
@@ -148,10 +148,12 @@ def test_a_shape_with_fewer_layers_stands_for_all_of_them(tmp_path: Path) -> Non
     rows = {}
     for layers in (1, 3):
         file = shape_file("tiny", layers, tmp_path, lambda _: None)
-        with Stage(file, SMALL) as stage:
+        with Fixture(file, SMALL) as fixture:
             for policy in ("full", "omnipick"):
                 scale = 3 / layers
-                rows[policy, layers] = budget_of_shape(stage, stream, policy, (300, 200), 10**7, scale, lambda _: None)
+                rows[policy, layers] = budget_of_shape(
+                    fixture, stream, policy, (300, 200), 10**7, scale, lambda _: None
+                )
     full = rows["full", 3]
     assert full.bytes_per_cell == 3 * 2 * 64 * 2 * 2
     assert full.media_s == pytest.approx((10**7 // full.bytes_per_cell - 32) / 45)

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from omnitide_cli.app import app
-from omnitide_cli.bench import faults
-from omnitide_cli.bench.faults import EVERY, FAULTS, Fault
-from omnitide_cli.bench.soak import HOUR, LEAST_UNITS, MOST_ERRORS, Soak, decoded, soak, windows
+from omnitide_cli.bench.soak import faults
+from omnitide_cli.bench.soak.faults import EVERY, FAULTS, Fault
+from omnitide_cli.bench.soak.measure import HOUR, LEAST_UNITS, MOST_ERRORS, Soak, decoded, soak, windows
 from omnitide_cli.catalog.files import fetch_files, find_manifest
 from omnitide_cli.commands.run import run
-from omnitide_cli.commands.setup import frame_fit
 from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.session.configuration import frame_fit
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shapes-and-notes.mp4"
 SMALL = EngineOptions(high_watermark=300, low_watermark=200, unit_tokens=45, threads=2)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.commands.checks import libraries, machine, probe
-from omnitide_cli.display.findings import Finding, is_well
+from omnitide_cli.diagnostics import libraries, machine, probe
+from omnitide_cli.diagnostics.report import Finding, is_well
 from omnitide_cli.runtime.native import ABI_VERSION
 
 Omnitide = Callable[..., Any]

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from omnitide_cli.commands.options import LAYOUTS
-from omnitide_cli.display.kv_map import map_lines
-from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.inspect.kv_map import map_lines
+from omnitide_cli.runtime.options import LAYOUTS, EngineOptions
 from omnitide_cli.runtime.simulation import Stream, simulate
 
 Omnitide = Callable[..., Any]

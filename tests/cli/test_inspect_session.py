@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.commands import watching
+from omnitide_cli.inspect import follow as watching
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.simulation import Stream, simulate
 

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 import scripted
 from helpers_media import flashes
-from live_devices import LoopbackCamera, Stage
+from live_devices import Fixture, LoopbackCamera
 from pty_terminal import Terminal
 
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.commands.idle import IdleTime
+from omnitide_cli.session.idle import IdleTime
 
 Omnitide = Callable[..., Any]
 Event = dict[str, Any]
@@ -29,7 +29,7 @@ Event = dict[str, Any]
 
 @pytest.fixture
 def webcam() -> Iterator[LoopbackCamera]:
-    with LoopbackCamera(Stage(flashes([0.5]), np.zeros_like)) as device:
+    with LoopbackCamera(Fixture(flashes([0.5]), np.zeros_like)) as device:
         yield device
 
 

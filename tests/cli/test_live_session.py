@@ -15,7 +15,7 @@ import live_run
 import numpy as np
 import pytest
 from helpers_media import beeps, flashes
-from live_devices import LoopbackCamera, LoopbackMicrophone, Stage, missing_for_sound
+from live_devices import Fixture, LoopbackCamera, LoopbackMicrophone, missing_for_sound
 
 pytestmark = pytest.mark.skipif(missing_for_sound() is not None, reason=str(missing_for_sound()))
 
@@ -49,11 +49,11 @@ class Record:
 
 
 def session(tmp_path: Path, seconds: float, *arguments: object, **changed: str) -> Record:
-    """Run `omnitide live` before a stage that flashes and beeps every EVERY_S seconds."""
+    """Run `omnitide live` before a fixture that flashes and beeps every EVERY_S seconds."""
     moments = np.arange(1.5, seconds + 60, EVERY_S).tolist()
-    stage = Stage(flashes(moments), beeps(moments))
+    fixture = Fixture(flashes(moments), beeps(moments))
     notes = tmp_path / "notes.json"
-    with LoopbackCamera(stage) as camera, LoopbackMicrophone(stage) as microphone:
+    with LoopbackCamera(fixture) as camera, LoopbackMicrophone(fixture) as microphone:
         flags = ["--camera", camera.url, "--duration", seconds, "--threads", 1, "--json", *arguments]
         environment = {**microphone.environment, "PYTHONPATH": os.pathsep.join(sys.path), live_run.NOTES: str(notes)}
         done = subprocess.run(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.commands.options import LAYOUTS, POLICIES
+from omnitide_cli.runtime.options import LAYOUTS, POLICIES
 
 Omnitide = Callable[..., Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.bench.score import Mark
-from omnitide_cli.bench.sheet import Sheet
+from omnitide_cli.bench.quality.results import Results
+from omnitide_cli.bench.quality.score import Mark
 from omnitide_cli.errors import CacheFull
 
 FIELDS = {
@@ -86,15 +86,15 @@ def test_settings_are_swept_on_validation_streams(omnitide: Omnitide) -> None:
 
 
 def test_an_interruption_prints_what_there_is(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill(sheets: Sequence[Sheet], model: Any, exams: Any, stopped: Callable[[], bool], progress: Any) -> None:
-        sheets[0].marks.append(Mark("now", "image", True))
-        sheets[0].history.append(100)
-        sheets[0].spans.append(256)
+    def fill(results: Sequence[Results], model: Any, tasks: Any, stopped: Callable[[], bool], progress: Any) -> None:
+        results[0].marks.append(Mark("now", "image", True))
+        results[0].history.append(100)
+        results[0].spans.append(256)
         os.kill(os.getpid(), signal.SIGINT)
         while not stopped():
             time.sleep(0.01)
 
-    monkeypatch.setattr("omnitide_cli.bench.quality.fill", fill)
+    monkeypatch.setattr("omnitide_cli.bench.quality.measure.fill", fill)
     result = omnitide("bench", "quality", "--policy", "full", "--policy", "fifo", "--json")
     assert result.code == 130
     assert [json.loads(line)["policy"] for line in result.out.splitlines()] == ["full", "full"]
@@ -102,13 +102,13 @@ def test_an_interruption_prints_what_there_is(omnitide: Omnitide, monkeypatch: p
 
 
 def test_a_failure_prints_what_was_answered_by_then(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill(sheets: Sequence[Sheet], *_: Any) -> None:
-        sheets[0].marks.append(Mark("now", "image", True))
-        sheets[0].history.append(100)
-        sheets[0].spans.append(256)
+    def fill(results: Sequence[Results], *_: Any) -> None:
+        results[0].marks.append(Mark("now", "image", True))
+        results[0].history.append(100)
+        results[0].spans.append(256)
         raise CacheFull("the cache is full", "raise --ctx")
 
-    monkeypatch.setattr("omnitide_cli.bench.quality.fill", fill)
+    monkeypatch.setattr("omnitide_cli.bench.quality.measure.fill", fill)
     result = omnitide("bench", "quality", "--policy", "full", "--json")
     assert result.code == 1
     assert [json.loads(line)["n"] for line in result.out.splitlines()] == [1, 1]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.bench.streamingbench import dataset_exams, find_video, read_questions, same_letter
+from omnitide_cli.bench.quality.streamingbench import dataset_exams, find_video, read_questions, same_letter
 from omnitide_cli.errors import SourceError
 from omnitide_cli.media import FrameFit
 
@@ -51,20 +51,20 @@ def dataset(tmp_path: Path, clip: Path) -> Path:
 
 
 def test_questions_come_at_their_time(dataset: Path) -> None:
-    (exam,) = dataset_exams(dataset, FIT, limit=10)
-    assert exam.name == "sample_1.mkv"
-    assert [[(item.kind, item.answer) for item in due] for due in exam.due] == [
+    (task,) = dataset_exams(dataset, FIT, limit=10)
+    assert task.name == "sample_1.mkv"
+    assert [[(item.kind, item.answer) for item in due] for due in task.due] == [
         [("Object Perception", "A")],
         [("Counting", "B")],
         [("Counting", "A")],  # 1:10 is after the end
     ]
-    assert [unit.end for unit in exam.units] == [1.0, 2.0, 3.0]
-    assert exam.due[1][0].text.splitlines()[:3] == ["What at 00:00:02?", "A. One.", "B. Two."]
+    assert [unit.end for unit in task.units] == [1.0, 2.0, 3.0]
+    assert task.due[1][0].text.splitlines()[:3] == ["What at 00:00:02?", "A. One.", "B. Two."]
 
 
 def test_the_rest_of_a_video_is_not_watched(dataset: Path) -> None:
-    (exam,) = dataset_exams(dataset, FIT, limit=1)
-    assert [len(due) for due in exam.due] == [0, 1]
+    (task,) = dataset_exams(dataset, FIT, limit=1)
+    assert [len(due) for due in task.due] == [0, 1]
 
 
 @pytest.mark.parametrize(

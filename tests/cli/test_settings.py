@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.bench.soak import Soak
-from omnitide_cli.bench.startup import StartupRow
+from omnitide_cli.bench.soak.measure import Soak
+from omnitide_cli.bench.startup.measure import StartupRow
 from omnitide_cli.catalog.manifest import load_manifest
 from omnitide_cli.runtime.options import EngineOptions
 
@@ -97,7 +97,7 @@ def test_settings_reach_commands_of_a_group(omnitide: Omnitide, clip: Path, monk
         opened.append(arguments[2])
         return Soak(StartupRow(1.0, 1.0, 1.0, 1), [])  # type: ignore[arg-type]  # any row will do
 
-    monkeypatch.setattr("omnitide_cli.bench.soak.soak", soak)
+    monkeypatch.setattr("omnitide_cli.bench.soak.measure.soak", soak)
     Path("omnitide.toml").write_text("high-watermark = 2222\n")
     assert omnitide("bench", "soak", clip).code == 0
     assert omnitide("bench", "soak", clip, "--high-watermark", 3333).code == 0

@@ -24,18 +24,18 @@ from typing import Any
 import pytest
 
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.commands.interrupt import Interrupt
-from omnitide_cli.commands.schedule import Repeated, Schedule
-from omnitide_cli.commands.session import Session
-from omnitide_cli.commands.setup import engine_options, frame_fit
-from omnitide_cli.display.dashboard.show import Show
-from omnitide_cli.display.dashboard.sink import DashboardSink
-from omnitide_cli.display.sink import Sink
-from omnitide_cli.display.terminal import Terminal
+from omnitide_cli.formats.sink import Sink
 from omnitide_cli.media import open_source
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Event, Summary
 from omnitide_cli.runtime.options import ModelFiles
+from omnitide_cli.session.configuration import engine_options, frame_fit
+from omnitide_cli.session.interrupt import Interrupt
+from omnitide_cli.session.loop import SessionLoop
+from omnitide_cli.session.schedule import Repeated, Schedule
+from omnitide_cli.terminal.dashboard.renderer import Renderer
+from omnitide_cli.terminal.dashboard.sink import DashboardSink
+from omnitide_cli.terminal.tty import Terminal
 
 UNITS_OF_CLIP = 44
 LOOPS = 3
@@ -88,7 +88,7 @@ def shown(sink: DashboardSink) -> Iterator[list[tuple[float, bytes]]]:
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     with open(slave, "r+b", buffering=0) as end:  # noqa: PTH123
-        show = Show(Terminal(end, end), lambda: sink.state, None)  # type: ignore[arg-type]
+        show = Renderer(Terminal(end, end), lambda: sink.state, None)  # type: ignore[arg-type]
         show.open()
         try:
             yield written
@@ -111,7 +111,7 @@ def run(manifest: Manifest, demo_files: ModelFiles, example: Path, monkeypatch: 
         engine = Engine.open(demo_files, manifest.prompt, engine_options(manifest, {}))
         loaded = time.perf_counter()
         with Interrupt() as interrupt, media, engine:
-            session = Session(engine, media, sink, interrupt)
+            session = SessionLoop(engine, media, sink, interrupt)
             schedule = Schedule([], [Repeated(10.0, "What do you see and hear?")])
             if not with_dashboard:
                 session.run("clip", schedule)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from random_stream import Running
 
 from omnitide_cli.runtime.model import Model
+from omnitide_cli.runtime.native_session import NativeSession, log_mel
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
-from omnitide_cli.runtime.session import Session, log_mel
 from omnitide_cli.runtime.view import Part
 
 Reference = dict[str, NDArray]
@@ -37,7 +37,7 @@ def open_demo(files: ModelFiles, cache_type: str) -> Running:
     options = EngineOptions(policy="full", cache_type=cache_type, flash_attn="on" if cache_type == "q8_0" else "off")
     model = Model(files, options)
     model.open_context(options, 512)
-    return Running(model, Session(model.context_address, model.mtmd_address, options, threads=2))
+    return Running(model, NativeSession(model.context_address, model.mtmd_address, options, threads=2))
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from omnitide_cli.bench.encodings import SharedModel
-from omnitide_cli.bench.exam import Exam, world_exams
-from omnitide_cli.bench.quality import fill
-from omnitide_cli.bench.sheet import sheets
+from omnitide_cli.bench.quality.encodings import SharedModel
+from omnitide_cli.bench.quality.measure import fill
+from omnitide_cli.bench.quality.results import results
+from omnitide_cli.bench.quality.task import Task, world_tasks
 from omnitide_cli.bench.world.split import TEST
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.runtime.engine import Engine
@@ -20,16 +20,16 @@ OPTIONS = EngineOptions(threads=2, unit_tokens=48, max_answer_tokens=48, high_wa
 
 
 @pytest.fixture(scope="module")
-def exam() -> Exam:
+def task() -> Task:
     """Twenty seconds with ten questions."""
-    return next(world_exams(TEST, seed=0, units=20, limit=10))
+    return next(world_tasks(TEST, seed=0, units=20, limit=10))
 
 
-def told(engine: Engine, exam: Exam) -> list[object]:
-    """Tokens after each unit, and the answers, of a whole exam."""
-    engine.start(exam.name)
+def told(engine: Engine, task: Task) -> list[object]:
+    """Tokens after each unit, and the answers, of a whole task."""
+    engine.start(task.name)
     found: list[object] = []
-    for unit, due in zip(exam.units, exam.due, strict=True):
+    for unit, due in zip(task.units, task.due, strict=True):
         events: list[Event] = engine.ingest(unit)
         for question in due:
             events += engine.ask(question.text, unit.end)
@@ -40,26 +40,26 @@ def told(engine: Engine, exam: Exam) -> list[object]:
 
 
 @pytest.mark.parametrize("policy", ["full", "omnipick"])
-def test_shared_encodings_change_nothing(manifest: Manifest, demo_files: ModelFiles, exam: Exam, policy: str) -> None:
+def test_shared_encodings_change_nothing(manifest: Manifest, demo_files: ModelFiles, task: Task, policy: str) -> None:
     options = replace(OPTIONS, policy=policy)
     with Engine.open(demo_files, manifest.prompt, options) as engine:
-        own = told(engine, exam)
+        own = told(engine, task)
     with SharedModel(demo_files, manifest.prompt, options) as model:
-        encodings = model.encode(exam.units, options, lambda count: False)
-        first = told(model.engine(options, encodings), exam)
-        again = told(model.engine(options, encodings), exam)
+        encodings = model.encode(task.units, options, lambda count: False)
+        first = told(model.engine(options, encodings), task)
+        again = told(model.engine(options, encodings), task)
     assert own == first == again
     assert encodings.seconds > 0
 
 
-def test_policies_sit_the_same_exam(manifest: Manifest, demo_files: ModelFiles, exam: Exam) -> None:
-    found = sheets(OPTIONS, ["full", "omnipick", "fifo"], [(500, 300)])
+def test_policies_sit_the_same_exam(manifest: Manifest, demo_files: ModelFiles, task: Task) -> None:
+    found = results(OPTIONS, ["full", "omnipick", "fifo"], [(500, 300)])
     with SharedModel(demo_files, manifest.prompt, OPTIONS) as model:
-        fill(found, model, [exam], lambda: False, lambda text: None)
-    asked = [(question.kind, question.sense) for due in exam.due for question in due]
-    for sheet in found:
-        assert [(mark.kind, mark.sense) for mark in sheet.marks] == asked
-    full, omnipick, fifo = ({row.kind: row for row in sheet.rows()} for sheet in found)
+        fill(found, model, [task], lambda: False, lambda text: None)
+    asked = [(question.kind, question.sense) for due in task.due for question in due]
+    for each in found:
+        assert [(mark.kind, mark.sense) for mark in each.marks] == asked
+    full, omnipick, fifo = ({row.kind: row for row in each.rows()} for each in found)
     assert full["all"].n == omnipick["all"].n == fifo["all"].n == 10
     assert max(found[0].history) > 500
     assert max(found[1].history) <= 500

@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.commands.setup import frame_fit
 from omnitide_cli.errors import RuntimeFailure, SessionFileError
 from omnitide_cli.media import MediaUnit, open_source
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer
+from omnitide_cli.runtime.native_session import LAYOUTS
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
-from omnitide_cli.runtime.session import LAYOUTS
 from omnitide_cli.runtime.session_file import DIGEST_BYTES, PREFIX, SessionFile, read_session
+from omnitide_cli.session.configuration import frame_fit
 
 QUESTION = "What do you see and hear?"
 PRESSED = ("--high-watermark", "320", "--low-watermark", "220", "--every", f"2={QUESTION}")

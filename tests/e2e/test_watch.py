@@ -14,8 +14,8 @@ from helpers_media import Sound, Video, make_clip
 from tiny_models import write_recurrent_model
 
 from omnitide_cli.runtime.events import Summary
+from omnitide_cli.runtime.native_session import LAYOUTS
 from omnitide_cli.runtime.options import ModelFiles
-from omnitide_cli.runtime.session import LAYOUTS
 
 Event = dict
 QUESTION = "What do you see and hear?"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from helpers_media import beeps, flashes
-from live_devices import LoopbackCamera, LoopbackMicrophone, Stage, missing_for_sound
+from live_devices import Fixture, LoopbackCamera, LoopbackMicrophone, missing_for_sound
 
 needs_sound = pytest.mark.skipif(missing_for_sound() is not None, reason=str(missing_for_sound()))
 MOMENTS = [0.5 + second for second in range(60)]
@@ -40,19 +40,19 @@ with open_live(camera, microphone, fit=FrameFit.square(32), duration=float(secon
 
 
 @pytest.fixture
-def stage() -> Stage:
-    return Stage(flashes(MOMENTS), beeps(MOMENTS))
+def fixture() -> Fixture:
+    return Fixture(flashes(MOMENTS), beeps(MOMENTS))
 
 
 @pytest.fixture
-def webcam(stage: Stage) -> Iterator[LoopbackCamera]:
-    with LoopbackCamera(stage) as device:
+def webcam(fixture: Fixture) -> Iterator[LoopbackCamera]:
+    with LoopbackCamera(fixture) as device:
         yield device
 
 
 @pytest.fixture
-def microphone(stage: Stage) -> Iterator[LoopbackMicrophone]:
-    with LoopbackMicrophone(stage) as device:
+def microphone(fixture: Fixture) -> Iterator[LoopbackMicrophone]:
+    with LoopbackMicrophone(fixture) as device:
         yield device
 
 

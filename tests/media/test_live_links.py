@@ -17,7 +17,7 @@ import rtsp_camera
 from helpers_media import Video, flashes, make_clip, plain
 
 from omnitide_cli.errors import DeviceError
-from omnitide_cli.media import FrameFit, LiveSource, camera, link, open_live
+from omnitide_cli.media import FrameFit, LiveSource, camera, device_thread, open_live
 from omnitide_cli.media.live_pictures import PictureQueue
 
 FIT = FrameFit.square(8)
@@ -54,7 +54,7 @@ def captures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCapture]]:
     waiting: list[FakeCapture] = []
     monkeypatch.setattr(camera, "refuse_missing", lambda address: None)
     monkeypatch.setattr(camera, "open_capture", lambda address: waiting.pop(0) if waiting else FakeCapture(0))
-    monkeypatch.setattr(link, "FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr(device_thread, "FIRST_WAIT_S", 0.02)
     FakeCapture.over.clear()
     yield waiting
     FakeCapture.over.set()
@@ -96,7 +96,7 @@ def test_back_off_grows_and_is_bounded(captures: list[FakeCapture], monkeypatch:
     monkeypatch.setattr(device._closing, "wait", wait)
     device.run()
     assert waits[:4] == [0.02, 0.04, 0.08, 0.16]
-    assert waits[-1] == link.LONGEST_WAIT_S
+    assert waits[-1] == device_thread.LONGEST_WAIT_S
 
 
 def test_a_device_that_was_steady_is_tried_quickly_again(
@@ -107,10 +107,10 @@ def test_a_device_that_was_steady_is_tried_quickly_again(
     device.up()
     device.lost("it flaps")
     assert device._wait == 8.0
-    monkeypatch.setattr(link, "STEADY_S", 0.0)
+    monkeypatch.setattr(device_thread, "STEADY_S", 0.0)
     device.up()
     device.lost("it was fine")
-    assert device._wait == link.FIRST_WAIT_S
+    assert device._wait == device_thread.FIRST_WAIT_S
 
 
 def test_a_camera_that_never_answers(captures: list[FakeCapture], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +303,7 @@ class FakeStream:
 def card(monkeypatch: pytest.MonkeyPatch) -> FakeSounddevice:
     fake = FakeSounddevice()
     monkeypatch.setattr("omnitide_cli.media.microphone.load_sounddevice", lambda: fake)
-    monkeypatch.setattr(link, "FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr(device_thread, "FIRST_WAIT_S", 0.02)
     return fake
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.media import FrameFit, MediaUnit, open_live
-from omnitide_cli.media.link import Link
+from omnitide_cli.media.device_thread import Link
 from omnitide_cli.media.live import LiveSource
 from omnitide_cli.media.unit import LEFT_CONTEXT, RIGHT_CONTEXT, SAMPLE_RATE
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers_media import Sound, Video, make_clip
 
-from omnitide_cli.media import FrameFit, MediaUnit, Place, open_source
+from omnitide_cli.media import FrameFit, MediaUnit, SourcePosition, open_source
 
 FIT = FrameFit.square(56)
 
@@ -23,12 +23,12 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def units_and_places(path: Path, **how: Any) -> tuple[list[MediaUnit], list[Place]]:
+def units_and_places(path: Path, **how: Any) -> tuple[list[MediaUnit], list[SourcePosition]]:
     with open_source(str(path), fit=FIT, **how) as source:
         units, places = [], []
         for unit in source:
             units.append(unit)
-            places.append(source.place_after(unit))
+            places.append(source.position_after(unit))
         return units, places
 
 
@@ -76,6 +76,6 @@ def test_the_end_of_a_file_is_a_place_like_any_other(clip: Path) -> None:
 
 def test_the_clock_goes_on_where_the_position_is_another(clip: Path) -> None:
     units, _ = units_and_places(clip)
-    rest, _ = units_and_places(clip, start=2.0, place=Place(2.0, clock=60.0, index=50))
+    rest, _ = units_and_places(clip, start=2.0, place=SourcePosition(2.0, clock=60.0, index=50))
     assert [(u.index, u.start) for u in rest] == [(50, 60.0), (51, 61.0), (52, 62.0)]
     assert_alike([replace(u, index=u.index - 48, start=u.start - 58, end=u.end - 58) for u in rest], units[2:])

@@ -17,8 +17,8 @@ from omnitide_cli.errors import ModelError, UsageError
 from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
+from omnitide_cli.runtime.native_session import LAYOUTS, NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
-from omnitide_cli.runtime.session import LAYOUTS, Session
 from omnitide_cli.runtime.view import Part
 
 LAYERS = 3
@@ -74,7 +74,7 @@ def test_what_is_taken_back_does_not_count(models: dict[str, Path]) -> None:
     for watched in (False, True):
         running.session.begin("question")
         running.session.add_tokens("text", PROBE)
-        assert (running.session.rehearse_watched()[1] if watched else running.session.rehearse()) > 0
+        assert (running.session.dry_run_watched()[1] if watched else running.session.dry_run()) > 0
         np.testing.assert_array_equal(running.session.scores(), before)
     running.session.interrupt()
     with pytest.raises(Interrupted):
@@ -221,7 +221,7 @@ def test_a_context_with_flash_attention_is_refused_by_the_session(models: dict[s
     model = Model(ModelFiles("test", models["qwen2vl"], None), options)
     model.open_context(options, N_CTX)
     with pytest.raises(ModelError, match="flash attention doesn't show"):
-        Session(model.context_address, 0, replace(options, policy="h2o"), threads=2)
+        NativeSession(model.context_address, 0, replace(options, policy="h2o"), threads=2)
     model.close()
 
 

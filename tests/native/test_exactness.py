@@ -21,11 +21,11 @@ from tiny_models import write_attention_model
 
 from omnitide_cli.catalog.files import fetch_files
 from omnitide_cli.catalog.manifest import load_manifest
-from omnitide_cli.commands.setup import frame_fit
 from omnitide_cli.media import open_source
+from omnitide_cli.runtime.native_session import LAYOUTS
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.session import LAYOUTS
-from omnitide_cli.runtime.template import Template
+from omnitide_cli.runtime.template import TokenTemplate
+from omnitide_cli.session.configuration import frame_fit
 
 N_CTX = 512
 PAGE = 16
@@ -84,7 +84,7 @@ class ExampleStream(Stream):
 
 
 @cache
-def example(threads: int) -> tuple[Template, list[tuple[NDArray[np.float32], int, NDArray[np.float32]]]]:
+def example(threads: int) -> tuple[TokenTemplate, list[tuple[NDArray[np.float32], int, NDArray[np.float32]]]]:
     """The demo model's template, and the embeddings of every second of the example: picture, its width, sound."""
     manifest = load_manifest("omnitide-demo")
     files = fetch_files(manifest, None, lambda _: None)
@@ -98,7 +98,7 @@ def example(threads: int) -> tuple[Template, list[tuple[NDArray[np.float32], int
             (part,), _, picture = running.session.encode_image(unit.frame, running.model.n_embd)
             sound = running.session.encode_audio(unit.audio, running.model.n_embd, unit.audio_left, unit.audio_right)
             seconds.append((picture, part.width, sound))
-    template = Template.of(manifest.prompt, running.model)
+    template = TokenTemplate.of(manifest.prompt, running.model)
     running.close()
     return template, seconds
 

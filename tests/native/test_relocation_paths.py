@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from omnitide_cli.bench.stage import Stage
+from omnitide_cli.bench.common.fixture import Fixture
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.simulation import Stream
 
@@ -23,11 +23,11 @@ RETENTIONS = 5
 def relocated(path: Path, options: EngineOptions) -> tuple[NDArray[np.uint8], int, int]:
     """All that a session of random rows holds after some retentions, and rows shifted and moved."""
     shifted = moved = retentions = 0
-    with Stage(path, options) as stage:
-        session = stage.session(N_CTX)
-        stage.add(session, "system", UNITS.parts()[-1:])
+    with Fixture(path, options) as fixture:
+        session = fixture.session(N_CTX)
+        fixture.add(session, "system", UNITS.parts()[-1:])
         while retentions < RETENTIONS:
-            stage.add(session, "media", UNITS.parts())
+            fixture.add(session, "media", UNITS.parts())
             upkeep = session.maintain()
             retentions += upkeep.retained
             shifted, moved = shifted + upkeep.rows_shifted, moved + upkeep.rows_moved

@@ -15,8 +15,8 @@ from random_stream import Running, Stream
 
 from omnitide_cli.errors import ModelError, RuntimeFailure, SessionFileError, UsageError
 from omnitide_cli.runtime.model import Model
+from omnitide_cli.runtime.native_session import LAYOUTS, NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
-from omnitide_cli.runtime.session import LAYOUTS, Session
 
 N_CTX = 512
 HISTORY: dict[str, Any] = {"high_watermark": 380, "low_watermark": 240, "recent_units": 2, "text_budget": 40}
@@ -158,7 +158,7 @@ def test_llama_cpps_own_memory_is_not_saved(models: dict[str, Path]) -> None:
     settings = EngineOptions(policy="full")
     model = Model(ModelFiles("test", models["mamba"], None), settings)
     model.open_context(settings, N_CTX)
-    running = Running(model, Session(model.context_address, 0, settings, threads=2, stock_memory=True))
+    running = Running(model, NativeSession(model.context_address, 0, settings, threads=2, stock_memory=True))
     with pytest.raises(ModelError, match="own memory"):
         running.session.save()
     running.close()

@@ -12,8 +12,8 @@ from random_stream import Running, Stream
 from omnitide_cli.errors import ModelError, RuntimeFailure, UsageError
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
+from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
-from omnitide_cli.runtime.session import Session
 
 SMALL = EngineOptions(high_watermark=200, low_watermark=120, recent_units=1)
 
@@ -30,7 +30,7 @@ def test_policy_full_runs_on_the_stock_memory(models: dict[str, Path], arch: str
     model = Model(ModelFiles("test", models[arch], None), SMALL)
     options = EngineOptions(policy="full")
     model.open_context(options, 512)
-    session = Session(model.context_address, 0, options, threads=2, stock_memory=True)
+    session = NativeSession(model.context_address, 0, options, threads=2, stock_memory=True)
     running = Running(model, session)
     assert np.isfinite(running.probe()).all()
     running.close()
@@ -40,7 +40,7 @@ def test_recurrent_state_that_can_not_go_back_is_said_to_be_lost(models: dict[st
     options = EngineOptions(policy="full")
     model = Model(ModelFiles("test", models["mamba"], None), options)
     model.open_context(options, 512)
-    running = Running(model, Session(model.context_address, 0, options, threads=2, stock_memory=True))
+    running = Running(model, NativeSession(model.context_address, 0, options, threads=2, stock_memory=True))
     running.probe()
     running.session.interrupt()
     with pytest.raises(Interrupted):
@@ -54,10 +54,10 @@ def test_recurrent_state_that_can_not_go_back_is_said_to_be_lost(models: dict[st
 def test_a_context_can_be_used_again_after_its_session(models: dict[str, Path]) -> None:
     model = Model(ModelFiles("test", models["qwen2vl"], None), SMALL)
     model.open_context(SMALL, 512)
-    first = Session(model.context_address, 0, SMALL, threads=2)
+    first = NativeSession(model.context_address, 0, SMALL, threads=2)
     first.close()
     with pytest.raises(ModelError):  # its memory is the decorator now, which is not taken over twice
-        Session(model.context_address, 0, SMALL, threads=2)
+        NativeSession(model.context_address, 0, SMALL, threads=2)
     model.close()
 
 

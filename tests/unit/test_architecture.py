@@ -16,9 +16,13 @@ PYTHON_ARROWS = {
     "media": set(),
     "runtime": {"_omnitide"},
     "catalog": {"runtime.options"},
-    "display": {"runtime.events", "runtime.kv_state"},
-    "bench": {"runtime", "media", "display"},
-    "commands": {"media", "runtime", "catalog", "display", "bench"},
+    "formats": {"runtime.events", "runtime.kv_state"},
+    "inspect": {"formats", "runtime", "catalog.folders"},
+    "terminal": {"inspect", "formats", "runtime.events", "runtime.kv_state"},
+    "diagnostics": {"catalog", "runtime", "media", "formats"},
+    "session": {"catalog", "runtime", "media", "formats", "terminal"},
+    "commands": {"session", "diagnostics", "inspect", "terminal", "formats", "catalog", "runtime", "media"},
+    "bench": {"commands.options", "session", "formats", "catalog", "runtime", "media"},
 }
 EVERYONE = {"errors"}
 

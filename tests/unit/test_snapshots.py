@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.display.charts import ASCII
-from omnitide_cli.display.kv_view import Canvas, console, save_svg, view
 from omnitide_cli.errors import SessionFileError
+from omnitide_cli.formats.charts import ASCII
+from omnitide_cli.inspect.kv_view import Canvas, console, save_svg, view
 from omnitide_cli.runtime import published, publishing
 from omnitide_cli.runtime.kv_state import KvState, Moment, SessionSnapshot
 from omnitide_cli.runtime.options import EngineOptions

@@ -1,10 +1,10 @@
 #include "llama/groups.h"
 
-#include "llama/pristine.h"
+#include "llama/original_keys.h"
 
 namespace ot {
 
-Groups group(const std::vector<Row> & rows, PristineKeys & pristine, bool keep) {
+Groups group(const std::vector<Row> & rows, OriginalKeys & original_keys, bool keep) {
     Groups groups;
     for (const Row & row : rows) {
         if (row.src != row.dst) {
@@ -13,17 +13,17 @@ Groups group(const std::vector<Row> & rows, PristineKeys & pristine, bool keep) 
         }
         if (row.delta == 0 && row.src == row.dst) continue;
         // Never through rope without need: a rotation by zero would round the key again.
-        Group & target = row.delta == 0 ? groups.moved : pristine.has(row.src) ? groups.again : groups.first;
+        Group & target = row.delta == 0 ? groups.moved : original_keys.has(row.src) ? groups.again : groups.first;
         target.dst.values.push_back(row.dst);
         if (&target == &groups.again) {
-            target.src.values.push_back(pristine.slot(row.src));
-            target.delta.values.push_back(pristine.shifted_by(row.src) + row.delta);
+            target.src.values.push_back(original_keys.slot(row.src));
+            target.delta.values.push_back(original_keys.shifted_by(row.src) + row.delta);
         } else {
             target.src.values.push_back(static_cast<int32_t>(row.src));
         }
         if (&target == &groups.first) {
             target.delta.values.push_back(row.delta);
-            if (keep) target.slot.values.push_back(pristine.claim(row.src));
+            if (keep) target.slot.values.push_back(original_keys.claim(row.src));
         }
     }
     return groups;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "llama/relocation.h"
-#include "llama/turns.h"
+#include "llama/rope_tables.h"
 
 #include <ggml-backend.h>
 
@@ -30,11 +30,11 @@ struct Ids {
 
 // Rows that are treated alike. Which ids a group uses depends on what is done with it.
 struct Group {
-    Ids<int32_t> src;    // cell, or slot of a pristine key
+    Ids<int32_t> src;    // cell, or slot of a original key
     Ids<int64_t> dst;    // cell
     Ids<int32_t> delta;  // positions to rotate by
-    Ids<int64_t> slot;   // where the pristine key is put aside
-    Turns turns;         // what `delta` means, where one rotation fits all layers
+    Ids<int64_t> slot;   // where the original key is put aside
+    RopeTables rope;          // what `delta` means, where one rotation fits all layers
 
     bool empty() const { return src.values.empty(); }
     size_t count() const { return src.values.size(); }
@@ -52,7 +52,7 @@ struct Group {
         dst.declare(ctx);
         delta.declare(ctx);
         slot.declare(ctx);
-        if (!in_memory) turns.declare(ctx);
+        if (!in_memory) rope.declare(ctx);
     }
 
     void upload() const {
@@ -60,7 +60,7 @@ struct Group {
         dst.upload();
         delta.upload();
         slot.upload();
-        turns.upload();
+        rope.upload();
     }
 };
 
@@ -75,7 +75,7 @@ struct Groups {
     std::array<Group *, 4> all() { return {&moved, &first, &again, &values}; }
 };
 
-// `keep`: first shifts put the untouched key aside, which claims slots of `pristine`.
-Groups group(const std::vector<Row> & rows, PristineKeys & pristine, bool keep);
+// `keep`: first shifts put the original key aside, which claims slots of `original_keys`.
+Groups group(const std::vector<Row> & rows, OriginalKeys & original_keys, bool keep);
 
 }  // namespace ot

@@ -2,7 +2,7 @@
 
 #include "llama/access.h"
 #include "llama/fill.h"
-#include "llama/pristine.h"
+#include "llama/original_keys.h"
 #include "llama-batch.h"
 #include "llama-model.h"
 
@@ -18,7 +18,7 @@ namespace ot {
 class TideMemory final : public llama_memory_i {
 public:
     TideMemory(llama_memory_ptr inner, llama_kv_cache & cache, CacheHandle & handle)
-        : inner_(std::move(inner)), cache_(cache), pristine_(cache), handle_(&handle) {}
+        : inner_(std::move(inner)), cache_(cache), original_keys_(cache), handle_(&handle) {}
 
     ~TideMemory() override {
         if (handle_) handle_->memory_ = nullptr;
@@ -30,13 +30,13 @@ public:
     const llama_kv_cells & cells() const { return cache_.get_cells(0); }
     // The cells are ours to keep: llama.cpp has no API to write one cell's position.
     llama_kv_cells & mutable_cells() { return const_cast<llama_kv_cells &>(cells()); }
-    const PristineKeys & pristine() const { return pristine_; }
+    const OriginalKeys & original_keys() const { return original_keys_; }
     void restore(const SavedRows & rows, const std::vector<PlacedCell> & places);
 
     void remove(uint32_t cell) {
         if (cells().is_empty(cell)) return;
         mutable_cells().rm(cell);
-        pristine_.release(cell);
+        original_keys_.release(cell);
     }
 
     void place_next(std::vector<uint32_t> cells) { next_cells_ = std::move(cells); }
@@ -68,7 +68,7 @@ private:
 
     llama_memory_ptr inner_;
     llama_kv_cache & cache_;
-    PristineKeys pristine_;
+    OriginalKeys original_keys_;
     CacheHandle * handle_;
     std::vector<uint32_t> next_cells_;
     Relocator relocator_;
@@ -146,8 +146,8 @@ llama_memory_context_ptr TideMemory::init_batch(llama_batch_allocr & balloc, uin
 }
 
 bool TideMemory::relocate(llama_context & context, const std::vector<Row> & rows, const std::vector<uint32_t> & freed) {
-    for (const uint32_t cell : freed) pristine_.release(cell);
-    if (!relocator_.run(context, cache_, pristine_, rows)) return false;
+    for (const uint32_t cell : freed) original_keys_.release(cell);
+    if (!relocator_.run(context, cache_, original_keys_, rows)) return false;
     move_cells(rows, freed);
     return true;
 }
@@ -191,11 +191,11 @@ void TideMemory::move_cells(const std::vector<Row> & rows, const std::vector<uin
 
 void TideMemory::restore(const SavedRows & rows, const std::vector<PlacedCell> & places) {
     cache_.clear(true);
-    pristine_.clear();
+    original_keys_.clear();
     std::vector<uint32_t> cells;
     cells.reserve(places.size());
     for (const PlacedCell & place : places) cells.push_back(place.cell);
-    rows.load(cache_, pristine_, cells);
+    rows.load(cache_, original_keys_, cells);
     for (const PlacedCell & place : places) {
         mutable_cells().pos_set(place.cell, place.t);
         mutable_cells().ext_set(place.cell, {place.x, place.y, LLAMA_TOKEN_NULL});
@@ -239,7 +239,7 @@ uint64_t CacheHandle::bytes_per_cell() const {
 }
 
 uint64_t CacheHandle::bytes_allocated() const {
-    return memory_ ? bytes_per_cell() * n_cells() + memory_->pristine().bytes() : 0;
+    return memory_ ? bytes_per_cell() * n_cells() + memory_->original_keys().bytes() : 0;
 }
 
 void CacheHandle::place_next(std::vector<uint32_t> cells) {
@@ -279,7 +279,7 @@ void CacheHandle::fill_random(uint32_t seed) {
 void CacheHandle::write(const std::vector<uint32_t> & cells, ByteWriter & out) const {
     if (!memory_) return;
     context_.synchronize();
-    write_rows(memory_->cache(), memory_->pristine(), cells, out);
+    write_rows(memory_->cache(), memory_->original_keys(), cells, out);
 }
 
 SavedRows CacheHandle::parse(uint32_t n_rows, ByteReader & in) const {

@@ -34,7 +34,7 @@ public:
     int32_t position(uint32_t cell) const;
     bool transposed_values() const;
     uint64_t bytes_per_cell() const;
-    uint64_t bytes_allocated() const;  // with the pristine keys
+    uint64_t bytes_allocated() const;  // with the original keys
 
     // The tokens of the next llama_decode go into these cells, in token order. REQUIRES: as many as tokens, all empty.
     void place_next(std::vector<uint32_t> cells);

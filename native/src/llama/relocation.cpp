@@ -2,9 +2,9 @@
 
 #include "llama/access.h"
 #include "llama/groups.h"
-#include "llama/host_keys.h"
-#include "llama/host_values.h"
-#include "llama/pristine.h"
+#include "llama/cpu_keys.h"
+#include "llama/cpu_values.h"
+#include "llama/original_keys.h"
 #include "llama-model.h"
 
 #include <ggml-backend.h>
@@ -17,29 +17,29 @@
 namespace ot {
 namespace {
 
-void move_entries(const std::vector<Row> & rows, PristineKeys & pristine) {
-    std::vector<PristineKeys::Entry> entries;
+void move_entries(const std::vector<Row> & rows, OriginalKeys & original_keys) {
+    std::vector<OriginalKeys::Entry> entries;
     entries.reserve(rows.size());
     for (const Row & row : rows) {
-        entries.push_back(pristine.take(row.src));
+        entries.push_back(original_keys.take(row.src));
         entries.back().shifted_by += row.delta;
     }
-    for (size_t i = 0; i < rows.size(); ++i) pristine.put(rows[i].dst, entries[i]);
+    for (size_t i = 0; i < rows.size(); ++i) original_keys.put(rows[i].dst, entries[i]);
 }
 
 // The graph that runs on any backend, with rows of any type.
 class GraphBuilder {
 public:
-    GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache, PristineKeys & pristine)
-        : ctx_(ctx), graph_(graph), context_(context), cache_(cache), pristine_(pristine) {}
+    GraphBuilder(ggml_context * ctx, ggml_cgraph * graph, llama_context & context, llama_kv_cache & cache, OriginalKeys & original_keys)
+        : ctx_(ctx), graph_(graph), context_(context), cache_(cache), original_keys_(original_keys) {}
 
     void add_keys(uint32_t layer, const Groups & rows, ggml_tensor * hadamard) {
         ggml_tensor * keys = flat(cache_.get_k_storage(static_cast<int32_t>(layer)));
         // Every gather of a tensor stands before its first scatter: destinations may be sources of other rows.
         ggml_tensor * moved = gather(keys, rows.moved);
         ggml_tensor * first = gather(keys, rows.first);
-        ggml_tensor * again = rows.again.empty() ? nullptr : gather(pristine_.tensor(layer), rows.again);
-        if (first && rows.first.slot.tensor) expand(ggml_set_rows(ctx_, pristine_.tensor(layer), first, rows.first.slot.tensor));
+        ggml_tensor * again = rows.again.empty() ? nullptr : gather(original_keys_.tensor(layer), rows.again);
+        if (first && rows.first.slot.tensor) expand(ggml_set_rows(ctx_, original_keys_.tensor(layer), first, rows.first.slot.tensor));
         scatter(keys, moved, rows.moved);
         scatter(keys, rotated(layer, first, rows.first, hadamard), rows.first);
         scatter(keys, rotated(layer, again, rows.again, hadamard), rows.again);
@@ -85,7 +85,7 @@ private:
 
         ggml_tensor * k = ggml_reshape_3d(ctx_, gathered, hparams.n_embd_head_k(layer), hparams.n_head_kv(layer), static_cast<int64_t>(rows.count()));
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);  // its own inverse
-        k = rows.turns.ready() ? rows.turns.apply(ctx_, k) : roped(layer, k, rows.delta.tensor);
+        k = rows.rope.ready() ? rows.rope.apply(ctx_, k) : roped(layer, k, rows.delta.tensor);
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);
         return ggml_reshape_2d(ctx_, k, gathered->ne[0], static_cast<int64_t>(rows.count()));
     }
@@ -104,7 +104,7 @@ private:
     ggml_cgraph * graph_;
     llama_context & context_;
     llama_kv_cache & cache_;
-    PristineKeys & pristine_;
+    OriginalKeys & original_keys_;
 };
 
 // Tensors of one layer's graph at most, views and inputs among them.
@@ -151,16 +151,16 @@ struct Relocator::Scheduler {
 Relocator::Relocator() : general_(std::getenv("OMNITIDE_RELOCATION") && std::string_view{std::getenv("OMNITIDE_RELOCATION")} == "graph") {}
 Relocator::~Relocator() = default;
 
-bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows) {
+bool Relocator::run(llama_context & context, llama_kv_cache & cache, OriginalKeys & original_keys, const std::vector<Row> & rows) {
     const bool shifts = std::any_of(rows.begin(), rows.end(), [](const Row & row) { return row.delta != 0; });
     // Without memory for them the stored keys are rotated again and again: less exact, but the session goes on.
-    Groups groups = group(rows, pristine, shifts && pristine.allocate());
+    Groups groups = group(rows, original_keys, shifts && original_keys.allocate());
     if (groups.empty()) return true;
 
     const std::vector<uint32_t> layers = cache.get_layer_ids();
     const SharedRotation shared = shared_rotation(context, layers);
-    groups.first.turns.compute(shared, groups.first.delta.values);
-    groups.again.turns.compute(shared, groups.again.delta.values);
+    groups.first.rope.compute(shared, groups.first.delta.values);
+    groups.again.rope.compute(shared, groups.again.delta.values);
     if (!scheduler_) scheduler_ = std::make_unique<Scheduler>(context, layers.size());
     const size_t max_nodes = scheduler_->max_nodes;
     const ggml_init_params params{ggml_tensor_overhead() * max_nodes + ggml_graph_overhead_custom(max_nodes, false), nullptr, true};
@@ -168,8 +168,8 @@ bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKey
     ggml_cgraph * graph = ggml_new_graph_custom(ctx.get(), max_nodes, false);
 
     ggml_tensor * hadamard = groups.shifts() ? cache.build_input_k_rot(ctx.get()) : nullptr;
-    const auto keys = hadamard || general_ ? nullptr : HostKeys::of(cache, pristine, layers, groups);
-    const auto values = general_ ? nullptr : HostValues::of(cache, layers, groups);
+    const auto keys = hadamard || general_ ? nullptr : CpuKeys::of(cache, original_keys, layers, groups);
+    const auto values = general_ ? nullptr : CpuValues::of(cache, layers, groups);
     if (!keys) {
         const bool in_memory = !general_ && std::all_of(layers.begin(), layers.end(), [&cache](uint32_t layer) {
             return ggml_backend_buffer_is_host(cache.get_k_storage(static_cast<int32_t>(layer))->buffer);
@@ -178,7 +178,7 @@ bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKey
     }
     if (!values) groups.values.declare(ctx.get(), true);
 
-    GraphBuilder builder{ctx.get(), graph, context, cache, pristine};
+    GraphBuilder builder{ctx.get(), graph, context, cache, original_keys};
     for (const uint32_t layer : layers) {
         if (keys) {
             keys->add_layer(ctx.get(), graph, layer);
@@ -200,7 +200,7 @@ bool Relocator::run(llama_context & context, llama_kv_cache & cache, PristineKey
     if (hadamard && hadamard->buffer) cache.set_input_k_rot(hadamard);
     const ggml_status status = ggml_backend_sched_graph_compute(sched, graph);
     if (status != GGML_STATUS_SUCCESS) return false;
-    move_entries(rows, pristine);
+    move_entries(rows, original_keys);
     return true;
 }
 

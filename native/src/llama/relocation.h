@@ -11,7 +11,7 @@ class llama_kv_cache;
 
 namespace ot {
 
-class PristineKeys;
+class OriginalKeys;
 
 // Row `src` goes to `dst`, its keys shifted by `delta` positions. src == dst: only shifted; delta == 0: only moved.
 struct Row {
@@ -33,9 +33,9 @@ public:
     ~Relocator();
 
     // Gathers every row that moves or shifts, then scatters: rows may overlap in any way. Sources are distinct, and so
-    // are destinations; a destination is either free or itself a source. Keys, values and what is known of pristine keys
+    // are destinations; a destination is either free or itself a source. Keys, values and what is known of original keys
     // change; the cells are the caller's. false: nothing is promised about the rows.
-    bool run(llama_context & context, llama_kv_cache & cache, PristineKeys & pristine, const std::vector<Row> & rows);
+    bool run(llama_context & context, llama_kv_cache & cache, OriginalKeys & original_keys, const std::vector<Row> & rows);
 
 private:
     struct Scheduler;

@@ -1,7 +1,7 @@
 #include "llama/rows.h"
 
 #include "llama/access.h"
-#include "llama/pristine.h"
+#include "llama/original_keys.h"
 #include "llama/relocation.h"
 
 #include <ggml-backend.h>
@@ -93,15 +93,15 @@ void set_columns(ggml_tensor * values, const std::vector<uint32_t> & cells, std:
 
 }  // namespace
 
-void write_rows(llama_kv_cache & cache, const PristineKeys & pristine, const std::vector<uint32_t> & cells, ByteWriter & out) {
+void write_rows(llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out) {
     const std::vector<uint32_t> layers = cache.get_layer_ids();
     const std::vector<Run> runs = runs_of(cells);
     std::vector<uint32_t> slots;
-    std::vector<uint32_t> kept;  // rows with an untouched key
+    std::vector<uint32_t> kept;  // rows with an original key
     for (size_t i = 0; i < cells.size(); ++i) {
-        if (!pristine.has(cells[i])) continue;
+        if (!original_keys.has(cells[i])) continue;
         kept.push_back(static_cast<uint32_t>(i));
-        slots.push_back(static_cast<uint32_t>(pristine.slot(cells[i])));
+        slots.push_back(static_cast<uint32_t>(original_keys.slot(cells[i])));
     }
 
     out.put(turned(cache));
@@ -118,7 +118,7 @@ void write_rows(llama_kv_cache & cache, const PristineKeys & pristine, const std
     }
     for (const uint32_t row : kept) {
         out.put(row);
-        out.put(pristine.shifted_by(cells[row]));
+        out.put(original_keys.shifted_by(cells[row]));
     }
 
     std::vector<uint8_t> scratch;
@@ -134,7 +134,7 @@ void write_rows(llama_kv_cache & cache, const PristineKeys & pristine, const std
             }
         }
         if (uint8_t * to = out.room(slots.size() * shape.key_bytes); to && !slots.empty()) {
-            get_rows(pristine.tensor(layer), shape.key_bytes, runs_of(slots), to);
+            get_rows(original_keys.tensor(layer), shape.key_bytes, runs_of(slots), to);
         }
     }
 }
@@ -171,7 +171,7 @@ SavedRows SavedRows::parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader &
         const auto shifted_by = in.get<int32_t>();
         const bool ascends = rows.untouched_.empty() || row > rows.untouched_.back().row;
         if (row >= n_rows || !ascends || shifted_by > kFarthestShift || shifted_by < -kFarthestShift) {
-            throw StateError{"its untouched keys are damaged"};
+            throw StateError{"its original keys are damaged"};
         }
         rows.untouched_.push_back({row, shifted_by});
     }
@@ -183,13 +183,13 @@ SavedRows SavedRows::parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader &
     return rows;
 }
 
-void SavedRows::load(llama_kv_cache & cache, PristineKeys & pristine, const std::vector<uint32_t> & cells) const {
+void SavedRows::load(llama_kv_cache & cache, OriginalKeys & original_keys, const std::vector<uint32_t> & cells) const {
     const std::vector<Run> runs = runs_of(cells);
     // Without memory for them the stored keys are rotated again and again, as in a session that ran into that itself.
-    const bool keep = !untouched_.empty() && pristine.allocate();
+    const bool keep = !untouched_.empty() && original_keys.allocate();
     std::vector<uint32_t> slots;
     if (keep) {
-        for (const Untouched & key : untouched_) slots.push_back(static_cast<uint32_t>(pristine.claim(cells[key.row], key.shifted_by)));
+        for (const Untouched & key : untouched_) slots.push_back(static_cast<uint32_t>(original_keys.claim(cells[key.row], key.shifted_by)));
     }
     std::vector<uint8_t> scratch;
     for (const Layer & layer : layers_) {
@@ -200,7 +200,7 @@ void SavedRows::load(llama_kv_cache & cache, PristineKeys & pristine, const std:
         } else {
             set_rows(values, layer.value_bytes, runs, layer.values);
         }
-        if (keep) set_rows(pristine.tensor(layer.id), layer.key_bytes, runs_of(slots), layer.untouched);
+        if (keep) set_rows(original_keys.tensor(layer.id), layer.key_bytes, runs_of(slots), layer.untouched);
     }
 }
 

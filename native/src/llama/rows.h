@@ -1,4 +1,4 @@
-// Cached rows as bytes: the keys and values of a saved session, and its untouched keys (pristine.h).
+// Cached rows as bytes: the keys and values of a saved session, and its original keys (original_keys.h).
 //
 // Written row by row in ascending order of cells, whatever the backend and however it stores values, so that a session
 // may go on elsewhere. llama.cpp's own state format is not used: it says nothing of cells, reading it back moves every
@@ -15,9 +15,9 @@ class llama_kv_cache;
 
 namespace ot {
 
-class PristineKeys;
+class OriginalKeys;
 
-void write_rows(llama_kv_cache & cache, const PristineKeys & pristine, const std::vector<uint32_t> & cells, ByteWriter & out);
+void write_rows(llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out);
 
 // Saved rows that fit a cache: everything about them has been checked, and reading them can't fail.
 class SavedRows {
@@ -26,8 +26,8 @@ public:
     // another shape than the cache's.
     static SavedRows parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader & in);
 
-    // Fills the rows of `cells` (ascending, as many as were parsed). REQUIRES: the cache and `pristine` are clear.
-    void load(llama_kv_cache & cache, PristineKeys & pristine, const std::vector<uint32_t> & cells) const;
+    // Fills the rows of `cells` (ascending, as many as were parsed). REQUIRES: the cache and `original_keys` are clear.
+    void load(llama_kv_cache & cache, OriginalKeys & original_keys, const std::vector<uint32_t> & cells) const;
 
 private:
     struct Layer {

@@ -69,23 +69,23 @@ void Session::require_usable() const {
 
 // --- units -----------------------------------------------------------------------------------------------------------
 
-Draft & Session::draft() {
-    if (!draft_) throw Failure{OT_ERR_ARGUMENT, "no unit was begun"};
-    return *draft_;
+PendingUnit & Session::pending() {
+    if (!pending_) throw Failure{OT_ERR_ARGUMENT, "no unit was begun"};
+    return *pending_;
 }
 
 void Session::begin(UnitKind kind, double start_s, double end_s) {
     require_usable();
-    if (draft_) throw Failure{OT_ERR_ARGUMENT, "a unit is being put together already"};
+    if (pending_) throw Failure{OT_ERR_ARGUMENT, "a unit is being put together already"};
     if (answer_) throw Failure{OT_ERR_ARGUMENT, "an answer is being generated"};
-    draft_.emplace();
-    draft_->kind = kind;
-    draft_->start_s = start_s;
-    draft_->end_s = end_s;
+    pending_.emplace();
+    pending_->kind = kind;
+    pending_->start_s = start_s;
+    pending_->end_s = end_s;
 }
 
 void Session::add_tokens(Role role, const int32_t * tokens, size_t n) {
-    Draft & unit = draft();
+    PendingUnit & unit = pending();
     for (size_t i = 0; i < n; ++i) {
         if (tokens[i] < 0 || tokens[i] >= llama_vocab_n_tokens(&vocab_)) throw Failure{OT_ERR_ARGUMENT, "a token is outside the vocabulary"};
     }
@@ -93,7 +93,7 @@ void Session::add_tokens(Role role, const int32_t * tokens, size_t n) {
 }
 
 uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height) {
-    Draft & unit = draft();
+    PendingUnit & unit = pending();
     const Stopwatch watch;
     const uint32_t before = unit.size();
     unit.add_image(encoder_.image(rgb, width, height, [this] {  // slices may be many: stop between two
@@ -104,7 +104,7 @@ uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height
 }
 
 uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
-    Draft & unit = draft();
+    PendingUnit & unit = pending();
     const Stopwatch watch;
     const Embedding sound = encoder_.audio(window, left, right);
     unit.add_rows(Role::Audio, 0, 0, sound.rows, sound.n_rows);
@@ -113,21 +113,21 @@ uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
 }
 
 void Session::add_rows(Role role, uint32_t width, uint32_t first, bool continues, const float * rows, size_t n) {
-    Draft & unit = draft();
+    PendingUnit & unit = pending();
     if (n == 0) return;
     unit.add_rows(role, is_image(role) ? width : 0, first, {rows, rows + n * n_embd_}, static_cast<uint32_t>(n));
     unit.spans.back().continues = continues && unit.spans.size() > 1;
 }
 
-Draft Session::finished_draft() {
+PendingUnit Session::finished_unit() {
     require_usable();
-    Draft unit = std::exchange(draft_, std::nullopt).value_or(Draft{});
+    PendingUnit unit = std::exchange(pending_, std::nullopt).value_or(PendingUnit{});
     if (unit.size() == 0) throw Failure{OT_ERR_ARGUMENT, "the unit is empty"};
     return unit;
 }
 
 Ingested Session::commit(bool want_logits) {
-    Draft unit = finished_draft();
+    PendingUnit unit = finished_unit();
     make_room(unit.size());
     const Stopwatch watch;
     history_.lay_out(unit.spans);
@@ -157,7 +157,7 @@ void Session::make_room(uint32_t n) {
     }
 }
 
-void Session::decode(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits) {
+void Session::decode(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits) {
     logits_ready_ = false;
     const uint32_t n_batch = llama_n_batch(&context_);
     // With rows in it the whole unit is one batch of rows where the model allows; else runs of tokens and rows alternate.
@@ -187,7 +187,7 @@ void Session::count_attention() {
     if (counts_attention()) history_.attend(probe_.take_sums());
 }
 
-void Session::decode_run(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
+void Session::decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
                          uint32_t end, bool as_rows, size_t first_row, bool want_logits) {
     const uint32_t n = end - begin;
     const bool four = as_rows && mrope();  // t, y, x and an unused fourth, one section after the other
@@ -251,7 +251,7 @@ void Session::take_back(const std::vector<Cell> & cells, Position from) {
 
 void Session::generate_begin(double at_s) {
     require_usable();
-    if (draft_ || answer_) throw Failure{OT_ERR_ARGUMENT, "another unit is in the making"};
+    if (pending_ || answer_) throw Failure{OT_ERR_ARGUMENT, "another unit is in the making"};
     if (!logits_ready_) throw Failure{OT_ERR_ARGUMENT, "nothing was asked"};
     llama_sampler_reset(sampler_.get());
     answer_.emplace();
@@ -292,7 +292,7 @@ uint64_t Session::generate_end(const int32_t * closing, size_t n) {
 void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits) {
     const uint32_t n = static_cast<uint32_t>(tokens.size());
     make_room(n);  // retention in the middle of an answer, if it must be
-    Draft piece;
+    PendingUnit piece;
     piece.add_tokens(role, tokens.data(), tokens.size());
     history_.lay_out(piece.spans);
     std::vector<Cell> cells = history_.place(n);

@@ -7,7 +7,7 @@
 #include "llama/attention.h"
 #include "llama/memory.h"
 #include "llama/token_rows.h"
-#include "session/draft.h"
+#include "session/pending_unit.h"
 #include "session/history.h"
 
 #include <llama.h>
@@ -88,13 +88,13 @@ public:
     uint32_t add_audio(Sound window, Sound left, Sound right);
     void add_rows(Role role, uint32_t width, uint32_t first, bool continues, const float * rows, size_t n);
     Ingested commit(bool want_logits);
-    void abandon() { draft_.reset(); }
+    void abandon() { pending_.reset(); }
 
     // --- for benchmarks: see the C API
     void fill_cache(uint32_t seed);
-    void pretend(std::vector<Cell> cells);
-    void pretend_history(ByteReader & in);
-    double rehearse(float * logits, double * attention_ms);
+    void inject(std::vector<Cell> cells);
+    void inject_history(ByteReader & in);
+    double dry_run(float * logits, double * attention_ms);
 
     // --- answers
     void generate_begin(double at_s);
@@ -125,14 +125,14 @@ public:
     std::string mismatch() const;  // between ledger and cache; empty when they agree
 
 private:
-    Draft & draft();
-    Draft finished_draft();
+    PendingUnit & pending();
+    PendingUnit finished_unit();
     void require_usable() const;
     void require_rest() const;
     void make_room(uint32_t n);
-    // Decodes a draft whose spans were laid out into `cells`; on failure every cell of it is empty again.
-    void decode(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits);
-    void decode_run(const Draft & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
+    // Decodes a pending unit whose spans were laid out into `cells`; on failure every cell of it is empty again.
+    void decode(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits);
+    void decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
                     uint32_t end, bool as_rows, size_t first_row, bool want_logits);
     void take_back(const std::vector<Cell> & cells, Position from);
     bool counts_attention() const { return history_.settings().pick.policy == Policy::H2o; }
@@ -154,7 +154,7 @@ private:
     AttentionProbe probe_;
     Encoder encoder_;
     TokenRows token_rows_;
-    std::optional<Draft> draft_;
+    std::optional<PendingUnit> pending_;
     std::deque<Maintained> forced_;
 
     struct FreeSampler {

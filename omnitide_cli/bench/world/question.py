@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from omnitide_cli.bench.world import key as keys
+from omnitide_cli.bench.world import entity as keys
 from omnitide_cli.bench.world.glyph import DIGITS, LETTERS
 from omnitide_cli.bench.world.picture import COLOURS, SHAPES, Figure
 from omnitide_cli.bench.world.scene import Scene

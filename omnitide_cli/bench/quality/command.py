@@ -1,0 +1,218 @@
+"""`omnitide bench quality`: how well questions are answered under each retention policy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from omnitide_cli.bench.common.rows import Json, Out, Row, save_rows
+from omnitide_cli.bench.common.subject import Watermarks, policies_to_compare, say, watermark_pairs
+from omnitide_cli.commands import options
+from omnitide_cli.errors import OmniTideError, UsageError
+from omnitide_cli.runtime.options import POSITIONS
+
+if TYPE_CHECKING:
+    from omnitide_cli.formats.plot import Bars, Figure, Lines, Value
+    from omnitide_cli.runtime.options import EngineOptions
+
+
+def quality(
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="Repeatable.", metavar="POLICY", show_default="all"),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="Questions for each policy.", min=1, metavar="N")] = 60,
+    units: Annotated[int, typer.Option("--units", help="Seconds of each stream.", min=2, metavar="N")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Of the first stream.", min=0, metavar="N")] = 0,
+    split: Annotated[
+        Literal["test", "validation"],
+        typer.Option("--split", help="Choose settings on validation, report test.", show_default=True),
+    ] = "test",
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            help="OmniPick again with each of these values, on --split validation only. Repeatable.",
+            metavar="SETTING=N,N,...",
+            show_default=False,
+        ),
+    ] = None,
+    simple: Annotated[
+        bool,
+        typer.Option("--simple", help="No printed signs, no groups of shapes: the world that the shipped model knows."),
+    ] = False,
+    watermarks: Watermarks = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset",
+            help="StreamingBench's question files and videos instead of generated streams.",
+            exists=True,
+            file_okay=False,
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    model: options.Model = None,
+    mmproj: options.Mmproj = None,
+    layout: options.LayoutOption = None,
+    positions: Annotated[
+        list[str] | None,
+        typer.Option("--positions", help="compact or sparse. Repeatable.", show_default="compact"),
+    ] = None,
+    recent_units: options.RecentUnits = None,
+    image_sinks: options.ImageSinks = None,
+    audio_sinks: options.AudioSinks = None,
+    text_budget: options.TextBudget = None,
+    threads: options.Threads = None,
+    cache_type: options.CacheTypeOption = None,
+    flash_attn: options.FlashAttentionOption = None,
+    out: Out = None,
+    json_lines: Json = False,
+) -> None:
+    """Ask about generated streams under each retention policy, and count the right answers.
+
+    Questions are about now, something earlier, or how often so far. All policies see the same streams and hear the same
+    questions. Ctrl-C prints what was computed by then.
+    """
+    from omnitide_cli.bench.quality.encodings import SharedModel
+    from omnitide_cli.bench.quality.measure import fill
+    from omnitide_cli.bench.quality.report import quality_lines
+    from omnitide_cli.bench.quality.results import results
+    from omnitide_cli.bench.quality.streamingbench import dataset_exams
+    from omnitide_cli.bench.quality.task import world_tasks
+    from omnitide_cli.bench.world.split import SPLITS
+    from omnitide_cli.catalog.files import fetch_files, find_manifest
+    from omnitide_cli.errors import INTERRUPTED
+    from omnitide_cli.formats.status import StatusLine
+    from omnitide_cli.session.configuration import engine_options, frame_fit
+    from omnitide_cli.session.interrupt import Interrupt
+
+    options.check_names("positions", positions or (), POSITIONS)
+    manifest = find_manifest(model)
+    flags = {
+        "layout": layout,
+        "recent_units": recent_units,
+        "image_sinks": image_sinks,
+        "audio_sinks": audio_sinks,
+        "text_budget": text_budget,
+        "threads": threads,
+        "cache_type": cache_type,
+        "flash_attn": flash_attn,
+        "unit_tokens": manifest.unit_tokens(1.0),
+    }
+    chosen = engine_options(manifest, flags)
+    pairs = watermark_pairs(watermarks, chosen)
+    changes = [change for text in sweep or () for change in _changes(text)]
+    if changes and (split == "test" or dataset is not None):
+        raise UsageError(
+            "--sweep: settings are not chosen on the streams that results are reported on", "add --split validation"
+        )
+    names = policies_to_compare(policies or (["omnipick"] if changes else None), chosen)
+    if changes and "omnipick" not in names:
+        raise UsageError("--sweep: these are settings of omnipick", "add --policy omnipick")
+    found = results(chosen, names, pairs, positions or ("compact",), changes)
+    files = fetch_files(manifest, mmproj, say)
+    if dataset is None:
+        tasks = world_tasks(SPLITS[split], seed, units, limit, simple=simple)
+    else:
+        tasks = dataset_exams(dataset, frame_fit(manifest, None), limit)
+    status = StatusLine(sys.stderr)
+    with Interrupt() as interrupt, SharedModel(files, manifest.prompt, chosen) as shared:
+        for each in found:
+            shared.check(each.options)
+        failure: OmniTideError | None = None
+        try:
+            fill(found, shared, tasks, lambda: interrupt.requested, status.show)
+        except OmniTideError as error:  # what was answered by then counts all the same
+            failure = error
+        finally:
+            status.clear()
+    asked = {"model": manifest.name, "units": units, "seed": seed, "split": split, "simple": simple}
+    asked = asked if dataset is None else {"model": manifest.name, "dataset": str(dataset)}
+    rows = [{**asdict(row), **asked, **_settings(each.options)} for each in found for row in each.rows()]
+    for line in map(json.dumps, rows) if json_lines or not rows else quality_lines(rows):
+        print(line)
+    save_rows(out, "quality", rows, _figure(rows) if out and rows else None)
+    if interrupt.requested:
+        print("interrupted: policies may have answered different questions", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+    if failure is not None:
+        raise failure
+
+
+SWEPT = ("recent-units", "image-sinks", "audio-sinks", "text-budget")
+
+
+def _settings(options: EngineOptions) -> Row:
+    """What answers depend on besides the policy; recent_units: None is as many as the low watermark allows."""
+    names = ("recent_units", "image_sinks", "audio_sinks", "text_budget", "layout", "cache_type")
+    return {name: getattr(options, name) for name in names}
+
+
+def _changes(text: str) -> list[tuple[str, int | None]]:
+    """Fields of the engine's options with a value each, of SETTING=N,N,...; `auto` is the default of recent-units."""
+    name, _, values = text.partition("=")
+    numbers = [None if value == "auto" and name == "recent-units" else value for value in values.split(",")]
+    least = 1 if name == "recent-units" else 0
+    if name not in SWEPT or not all(n is None or (n.isdecimal() and int(n) >= least) for n in numbers):
+        raise UsageError(
+            f"--sweep {text}: not a setting ({', '.join(SWEPT)}) and its values",
+            "for example --sweep image-sinks=0,4,16",
+        )
+    return [(name.replace("-", "_"), None if number is None else int(number)) for number in numbers]
+
+
+def _figure(rows: list[Row]) -> Figure:
+    from omnitide_cli.formats.plot import Figure
+
+    plain = [row for row in rows if not row["setting"]]
+    swept = list(dict.fromkeys(row["setting"].partition("=")[0] for row in rows if row["setting"]))
+    return Figure("TideBench", [_bars(plain), *(_curve(name, rows) for name in swept)])
+
+
+def _percent(row: Row) -> Value:
+    from omnitide_cli.formats.plot import Value
+
+    return Value(100 * row["accuracy"], 100 * row["low"], 100 * row["high"])
+
+
+def _bars(rows: list[Row]) -> Bars:
+    """Policies at their watermarks."""
+    from omnitide_cli.formats.plot import Bars
+
+    places = {row["positions"] for row in rows}
+
+    def named(row: Row) -> str:
+        marks = "" if row["high_watermark"] is None else f"{row['high_watermark']}/{row['low_watermark']}"
+        place = row["positions"] if len(places) > 1 and row["policy"] != "full" else ""
+        return " ".join(part for part in (row["policy"], marks, place) if part)
+
+    groups = list(dict.fromkeys(map(named, rows)))
+    found = {(named(row), row["kind"]): _percent(row) for row in rows}
+    kinds = {
+        kind: [found.get((group, kind)) for group in groups] for kind in dict.fromkeys(row["kind"] for row in rows)
+    }
+    return Bars("right answers, %, with 95 % intervals", groups, kinds)
+
+
+def _curve(name: str, rows: list[Row]) -> Lines:
+    """One setting of omnipick, each kind of question a line; `auto` stands behind the largest number."""
+    from omnitide_cli.formats.plot import Lines
+
+    values = {row["setting"]: row["setting"].partition("=")[2] for row in rows if row["setting"].startswith(f"{name}=")}
+    numbers = sorted(int(value) for value in values.values() if value != "auto")
+    behind = numbers[-1] + max(1, (numbers[-1] - numbers[0]) // 8) if numbers else 0
+    kinds: dict[str, list[tuple[float, Value]]] = {}
+    for row in rows:
+        if row["setting"] in values:
+            value = values[row["setting"]]
+            place = behind if value == "auto" else int(value)
+            kinds.setdefault(row["kind"], []).append((place, _percent(row)))
+    names: dict[float, str] = {behind: "auto"} if "auto" in values.values() else {}
+    return Lines(f"right answers, %, by {name}", name, kinds, x_names=names)

@@ -1,0 +1,1 @@
+"""What `omnitide doctor` looks at."""

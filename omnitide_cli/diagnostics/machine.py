@@ -1,0 +1,162 @@
+"""The machine around: model, memory, disk, folders, cameras, terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from omnitide_cli.diagnostics.report import Finding
+from omnitide_cli.formats.words import size
+
+MACHINE, DEVICES = "Machine", "Devices"
+LEAST_MEMORY = 500_000_000
+LEAST_DISK = 1_000_000_000
+
+
+def findings(context: typer.Context) -> list[Finding]:
+    """Each check alone: one that fails says so."""
+    checks: dict[str, Callable[[], list[Finding]]] = {
+        "cameras": _cameras,
+        "shipped model": _model,
+        "memory": _memory,
+        "settings": lambda: _settings(context),
+        "folders": _folders,
+        "terminal": _terminal,
+    }
+    found: list[Finding] = []
+    for name, check in checks.items():
+        try:
+            found += check()
+        except Exception as error:  # a machine that is odd in a way we don't know
+            found.append(Finding(MACHINE, name, "warning", f"can't be looked at: {type(error).__name__}: {error}"))
+    return found
+
+
+def _settings(context: typer.Context) -> list[Finding]:
+    """Whether the files of defaults can be read: no other command runs before they can."""
+    from omnitide_cli.catalog import settings
+    from omnitide_cli.errors import UsageError
+
+    try:
+        root: Any = context.find_root()
+        settings.default_map(root)
+    except UsageError as error:
+        return [Finding(MACHINE, "settings", "broken", error.message, error.hint, needed=True)]
+    files = ", ".join(str(path.absolute()) for path in settings.settings_files())
+    return [Finding(MACHINE, "settings", "ok", files or f"none; {settings.config_dir() / settings.FILE_NAME} would be")]
+
+
+def _cameras() -> list[Finding]:
+    """By the system's list: opening one that is busy may hang."""
+    if sys.platform != "linux":
+        return [
+            Finding(DEVICES, "cameras", "ok", "not looked for on this system; omnitide live --camera 0 tries the first")
+        ]
+    cameras = []
+    denied = []
+    for device in sorted(Path("/dev").glob("video*")):
+        name = Path("/sys/class/video4linux") / device.name / "name"
+        title = name.read_text(encoding="utf-8", errors="replace").strip() if name.is_file() else device.name
+        cameras.append(f"{device.name.removeprefix('video')} {title}")
+        if not os.access(device, os.R_OK | os.W_OK):
+            denied.append(str(device))
+    if denied:
+        remedy = "run: sudo usermod -aG video $USER, then log in again"
+        return [Finding(DEVICES, "cameras", "missing", f"no permission to use {', '.join(denied)}", remedy)]
+    if not cameras:
+        return [Finding(DEVICES, "cameras", "missing", "none", "connect one, or use the URL of one in the network")]
+    return [Finding(DEVICES, "cameras", "ok", ", ".join(cameras))]
+
+
+def _model() -> list[Finding]:
+    from omnitide_cli.catalog.manifest import load_manifest
+    from omnitide_cli.errors import OmniTideError
+
+    try:
+        shipped = load_manifest("omnitide-demo")
+    except OmniTideError as error:
+        return [Finding(MACHINE, "shipped model", "broken", error.message, "reinstall omnitide", needed=True)]
+    files = [shipped.folder / file.path for file in (shipped.model, shipped.mmproj) if file]
+    missing = [path.name for path in files if not path.is_file()]
+    if missing:
+        text = f"{', '.join(missing)} missing in {shipped.folder}"
+        return [Finding(MACHINE, "shipped model", "broken", text, "reinstall omnitide", needed=True)]
+    total = size(sum(path.stat().st_size for path in files))
+    return [Finding(MACHINE, "shipped model", "ok", f"{shipped.name}, {total}", needed=True)]
+
+
+def _memory() -> list[Finding]:
+    from omnitide_cli.runtime.memory import available_bytes
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    total, free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), available_bytes()
+    left = size(free) if free is not None else "an unknown part"
+    text = f"{left} of {size(total)} free; {cores} of {os.cpu_count()} cores"
+    if free is not None and free < LEAST_MEMORY:
+        remedy = "close other programs: the shipped model takes about 200 MB, Qwen2.5-Omni 3B about 4 GB"
+        return [Finding(MACHINE, "memory", "warning", text, remedy)]
+    return [Finding(MACHINE, "memory", "ok", text)]
+
+
+def _folders() -> list[Finding]:
+    from omnitide_cli.catalog import folders
+
+    kinds = {
+        "cache": folders.cache_dir(),
+        "downloads": folders.hub_dir() or _hub_cache(),
+        "sessions": folders.runtime_dir(),
+    }
+    return [_folder(name, path) for name, path in kinds.items()]
+
+
+def _hub_cache() -> Path:
+    """Where huggingface_hub keeps files, told without importing it."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+
+
+def _folder(name: str, path: Path) -> Finding:
+    above = path
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    not_yet = "" if above == path else " (not made yet)"
+    problem = _unwritable(above)
+    if problem:
+        remedy = "give yourself the right to write there, or set OMNITIDE_HOME to another folder"
+        return Finding(MACHINE, name, "warning", f"{path}{not_yet}: {problem}", remedy)
+    free = shutil.disk_usage(above).free
+    if name == "downloads" and free < LEAST_DISK:
+        remedy = "make room, or set HF_HOME to a folder on a larger disk"
+        return Finding(MACHINE, name, "warning", f"{path}: {size(free)} free", remedy)
+    return Finding(MACHINE, name, "ok", f"{path}{not_yet}, {size(free)} free")
+
+
+def _unwritable(folder: Path) -> str:
+    """Why nothing can be written there; tried, because rights alone don't tell of a full or read-only disk."""
+    if not folder.is_dir():
+        return f"{folder} is no folder"
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _terminal() -> list[Finding]:
+    stream = sys.stdout
+    encoding = (stream.encoding or "unknown").lower()
+    term = os.environ.get("TERM") or "not set"
+    colour = "no colour (NO_COLOR)" if os.environ.get("NO_COLOR") else f"TERM {term}"
+    kind = "a terminal" if stream.isatty() else "no terminal: plain text"
+    text = f"{kind}, {colour}, encoding {encoding}"
+    if not encoding.replace("-", "").startswith("utf"):
+        remedy = "run: export LC_ALL=C.UTF-8; other characters than ASCII are replaced until then"
+        return [Finding(MACHINE, "terminal", "warning", text, remedy)]
+    return [Finding(MACHINE, "terminal", "ok", text)]

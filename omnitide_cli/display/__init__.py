@@ -1,1 +1,0 @@
-"""What people and programs see of a session: reads events, formats them, knows nothing else."""

@@ -1,0 +1,1 @@
+"""What `omnitide inspect-kv` shows of a cache."""

@@ -1,0 +1,111 @@
+"""What is kept and why, and what retention and migration last did, in sentences."""
+
+from __future__ import annotations
+
+import time
+
+from omnitide_cli.formats.words import clock, counted, one_line, printable, size
+from omnitide_cli.runtime.events import Migration, Retention
+from omnitide_cli.runtime.kv_state import SessionSnapshot
+
+RULES = {
+    "omnipick": "omnipick keeps the newest seconds whole; of older ones the markers and the first tokens of each"
+    " picture and sound, which attention leans on (sinks); of older talk as much as its budget allows",
+    "fifo": "fifo drops whole units, the oldest first",
+    "token": "token drops the oldest tokens, wherever a unit begins or ends",
+    "streaming-llm": "streaming-llm keeps a few first tokens and the newest ones",
+    "full": "full keeps everything until the cache is full",
+    "h2o": "h2o keeps the newest tokens and those that attention has looked at most",
+}
+
+
+def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:
+    """Which session this is and how it fares."""
+    state = snapshot.state
+    name = printable(one_line(state.session))
+    if snapshot.kind == "simulated":
+        return f"{name}: units of one size, without a model"
+    age = ago((time.time() if now is None else now) - snapshot.written)
+    if snapshot.kind == "saved":
+        life = f"saved {age}"
+    elif state.running:
+        life = f"running, process {snapshot.pid}, seen {age}"
+    elif snapshot.ended:
+        life = f"ended {age}"
+    else:
+        life = f"ended without taking leave (killed?), last seen {age}"
+    return f"{name}: {life}, at {clock(max(snapshot.clock, 0.0))} of the media"
+
+
+def subject(snapshot: SessionSnapshot) -> str:
+    """What it watches, with which settings."""
+    about = snapshot.about
+    settings = f"policy {about.policy}, layout {about.layout}, positions {about.positions}"
+    marks = f"watermarks {about.high_watermark} / {about.low_watermark}" if about.policy != "full" else ""
+    what = "" if about.model == "none" else f"{about.source}, model {about.model}"
+    return printable(one_line(", ".join(part for part in (what, settings, marks) if part)))
+
+
+def ago(seconds: float) -> str:
+    """just now, 12 s ago, 3 min ago, 2 h ago, 4 days ago."""
+    for limit, unit, length in ((120, "s", 1), (7200, "min", 60), (172_800, "h", 3600)):
+        if seconds < limit:
+            count = max(int(seconds / length), 0)
+            return f"{count} {unit} ago" if count else "just now"
+    return f"{min(int(seconds / 86_400), 99_999)} days ago"
+
+
+def retention_words(snapshot: SessionSnapshot, *, brief: bool = False) -> str:
+    """What was forgotten last, and by which rule (unless `brief`)."""
+    about, done = snapshot.about, snapshot.retention
+    rule = RULES.get(about.policy, f"the policy is {printable(about.policy)}")
+    if done is None and snapshot.kind == "saved":
+        return f"A file doesn't tell. {rule[0].upper()}{rule[1:]}."
+    if done is None:
+        if about.policy == "full":
+            return f"Nothing is forgotten: {rule}."
+        return (
+            f"Nothing is forgotten yet: the history has not grown above the high watermark ({about.high_watermark}"
+            f" tokens). Then {rule}."
+        )
+    words = _retention(done, about.high_watermark, about.low_watermark)
+    return words if brief else f"{words} {rule[0].upper()}{rule[1:]}."
+
+
+def _retention(done: Retention, high: int, low: int) -> str:
+    cause = f"above the high watermark ({high})" if done.before_tokens > high else "and room was needed"
+    return (
+        f"After unit {done.unit} the history was {done.before_tokens} tokens long, {cause}, so {done.deleted_tokens} of"
+        f" them were deleted, down to {done.after_tokens} (aim: {low}, the low watermark):"
+        f" {counted(done.full_units, 'unit')} left whole, {done.partial_units} in part, {done.dropped_units} dropped."
+    )
+
+
+def migration_words(snapshot: SessionSnapshot) -> str:
+    """What was moved last, and what that won."""
+    about, done = snapshot.about, snapshot.migration
+    if done is None and snapshot.kind == "saved":
+        return f"A file doesn't tell; the layout is {printable(about.layout)}."
+    if done is None:
+        return "Nothing was moved yet: nothing has been deleted that could have left holes."
+    reason = printable(one_line(done.reason))
+    if not done.accepted:
+        because = f": {reason}" if reason else ""
+        moved = f"{printable(done.planner)} moved nothing{because}. {_pages(done)}"
+    else:
+        work = f"{counted(done.rows_moved, 'row')} moved"
+        cost = f" ({size(done.bytes)}, {done.ms:.1f} ms)" if done.bytes else ""
+        chosen = f", chosen by {about.layout}" if about.layout == "auto" else ""
+        moved = f"{printable(done.planner)}{chosen}: {work}{cost}" + (f", which {reason}" * bool(reason)) + "."
+        moved = moved.replace("which fewer", "which leaves fewer").replace("which shorter", "which leaves a shorter")
+        moved += f" {_pages(done)}"
+    if done.rows_shifted:
+        moved += f" {counted(done.rows_shifted, 'row')} got new positions, so that what is left closes ranks in time."
+    return moved
+
+
+def _pages(done: Migration) -> str:
+    (pages, now_pages), (span, now_span) = done.active_pages, done.page_span
+    if (pages, span) == (now_pages, now_span):
+        return f"In use: {counted(pages, 'page')}, page span {span} cells."
+    return f"In use before: {counted(pages, 'page')}, page span {span} cells; after: {now_pages}, {now_span}."

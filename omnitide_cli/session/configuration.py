@@ -1,0 +1,42 @@
+"""From a manifest and the flags to what runtime and media are opened with. Imported when a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from omnitide_cli.catalog.folders import costs_file
+from omnitide_cli.catalog.manifest import Manifest
+from omnitide_cli.media import FrameFit, SourceWarning
+from omnitide_cli.runtime.options import EngineOptions, check_policy, check_watermarks
+
+
+def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
+    """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
+    layers = asdict(manifest.defaults), {**wanted, "costs_file": costs_file()}
+    chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
+    check_watermarks(chosen)
+    check_policy(chosen)
+    return chosen
+
+
+def settings_of(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Those flags that are settings of the engine: each has the name of its field."""
+    return {field.name: flags[field.name] for field in fields(EngineOptions) if field.name in flags}
+
+
+def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
+    """How a model wants its frames, under a lower cap if one is given."""
+    frames = manifest.frames.capped(image_tokens)
+    if frames.mode == "square":
+        return FrameFit.square(frames.size)
+    if frames.mode == "slices":
+        return FrameFit.slices(frames.size, max_slices=frames.slices)
+    return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
+
+
+def sound_left_out(manifest: Manifest) -> SourceWarning:
+    """What is told when a source has sound and the model has no encoder for it."""
+    message = f"{manifest.title} takes no sound: it is left out"
+    return SourceWarning("no-sound", message, "--no-audio silences this warning")

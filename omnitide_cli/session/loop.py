@@ -1,0 +1,287 @@
+"""A stream from its first unit to the summary: what is fed, asked and reported in which order."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from omnitide_cli.catalog.folders import runtime_dir
+from omnitide_cli.errors import OmniTideError, SessionFileError
+from omnitide_cli.formats.sink import Sink
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, Summary, UnitIngested
+from omnitide_cli.runtime.publishing import Publisher
+from omnitide_cli.session.idle import IdleTime
+from omnitide_cli.session.interrupt import NAP_S, Interrupt
+from omnitide_cli.session.prompt import Prompt, Silence
+from omnitide_cli.session.schedule import Schedule
+
+if TYPE_CHECKING:
+    from omnitide_cli.media import MediaUnit
+    from omnitide_cli.media.info import SourceWarning
+    from omnitide_cli.runtime.engine import Engine
+    from omnitide_cli.session.checkpoint import Checkpointer
+    from omnitide_cli.session.resume import Resumption
+
+QUIT = "/quit"
+
+Command = Callable[[str], None]
+"""What a typed `/name argument` does, with its argument; called between units, on the engine's thread."""
+
+
+class Stream(Protocol):
+    """Where units come from.
+
+    A source that waits for the next second yields None meanwhile, every few hundredths of a second, so that what is
+    typed is answered at once.
+    """
+
+    @property
+    def warnings(self) -> Sequence[SourceWarning]: ...
+
+    def __iter__(self) -> Iterator[MediaUnit | None]: ...
+
+
+class SessionLoop:
+    """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
+
+    What is typed at the `prompt` comes between units; the next typed question ends the answer in hand. `commands` are
+    called for /name; /kv and /quit are known. `conclude` adds to the summary what only the source knows. The
+    `checkpointer` saves the session; a `resumption` is what it goes on from.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: Stream,
+        sink: Sink,
+        interrupt: Interrupt,
+        *,
+        prompt: Prompt | None = None,
+        commands: Mapping[str, Command] | None = None,
+        conclude: Callable[[Summary], Summary] | None = None,
+        checkpointer: Checkpointer | None = None,
+        resumption: Resumption | None = None,
+    ) -> None:
+        self._engine = engine
+        self._checkpointer = checkpointer
+        self._resumption = resumption
+        self._source = source
+        self._published = Publisher(runtime_dir(), engine.kv_state)
+        self._sink = sink
+        self._interrupt = interrupt
+        self._prompt = prompt or Silence()
+        self._commands: dict[str, Command] = {"kv": self._show_kv, **(commands or {})}
+        self._typed: deque[str] = deque()
+        self._conclude = conclude
+        self._idle = IdleTime()
+        self._has_quit = False
+        self._warnings_told = 0
+        self._is_begun = False
+        self._clock = resumption.saved.media.clock if resumption else 0.0
+
+    def run(self, name: str, schedule: Schedule, *, realtime: bool = False, stays: bool = False) -> None:
+        """Feed all units and ask all questions; with `stays` go on with what is typed after the end.
+
+        `realtime` feeds a unit no earlier than a live stream would have had it. A first signal ends the session early.
+        """
+        try:
+            with suppress(KeyboardInterrupt):
+                self._interrupt.on_request(self._engine.interrupt)
+                self._start(name)
+                schedule.put_back(self._ask(schedule.waiting()))
+                self._feed(schedule, realtime)
+                self._finish(schedule, stays)
+            if self._checkpointer:
+                self._checkpointer.finish(ended=not self._interrupt.requested)
+        except BrokenPipeError:
+            raise
+        except BaseException as error:
+            self._sink.failed(error)
+            with suppress(Exception):  # the engine may be what failed
+                if self._checkpointer and self._is_begun:
+                    self._checkpointer.finish(ended=False)
+            with suppress(Exception):
+                self._emit(self._summary())
+            raise
+        finally:
+            self._interrupt.on_request(None)
+            self._published.close()
+        self._emit(self._summary())
+
+    def _emit(self, event: Event) -> None:
+        self._published.emit(event)
+        self._sink.emit(event)
+
+    def _summary(self) -> Summary:
+        summary = self._engine.summary()
+        summary = replace(summary, maintain_idle_s=min(self._idle.used_s, summary.maintain_s))
+        return self._conclude(summary) if self._conclude else summary
+
+    @property
+    def _is_over(self) -> bool:
+        return self._has_quit or self._interrupt.requested
+
+    def _start(self, name: str) -> None:
+        if self._resumption is None:
+            started = self._engine.start(name)
+        else:
+            try:
+                started = self._engine.start(name, self._resumption.file)
+            except SessionFileError as error:
+                raise self._resumption.refused(error) from error
+        self._is_begun = True
+        self._emit(started)
+        if problem := self._published.problem:
+            self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
+
+    def _feed(self, schedule: Schedule, realtime: bool) -> None:
+        origin: float | None = None
+        for unit in self._units():
+            if unit is not None:
+                if origin is None:
+                    origin = time.monotonic() - unit.start
+                    schedule.start_at(unit.start)
+                due = origin + unit.end if realtime else unit.complete_at
+                if realtime:
+                    self._wait_until(origin + unit.end)
+                if self._is_over:
+                    return
+                self._sink.watching(unit)
+                self._ingest(unit, due)
+                schedule.put_back(self._ask(schedule.due(unit.end)))
+            self._listen()
+            if self._is_over:
+                return
+        self._published.offer(now=True)
+        self._tell_warnings()
+
+    def _ingest(self, unit: MediaUnit, due: float | None) -> None:
+        """Take a unit in; `due`: when a live stream has, or would have had, it."""
+        events = self._engine.ingest(unit)
+        for event in events:
+            self._emit(self._measured(event, unit, due))
+        if self._checkpointer and events:
+            self._checkpointer.took(unit)
+        self._published.offer()
+        self._clock = unit.end
+
+    def _units(self) -> Iterator[MediaUnit | None]:
+        """The units of the source; waiting for one ends at once when a signal comes."""
+        units = iter(self._source)
+        while True:
+            try:
+                with self._interrupt.reading():
+                    unit = next(units)
+            except StopIteration:
+                return
+            finally:
+                self._tell_warnings()
+            yield unit
+
+    def _wait_until(self, moment: float) -> None:
+        """Until a second of a live stream would be over, answer what is typed."""
+        while not self._is_over and (now := time.monotonic()) < moment:
+            self._listen()
+            self._interrupt.sleep_until(min(moment, now + NAP_S))
+
+    def _finish(self, schedule: Schedule, stays: bool) -> None:
+        if self._is_over:
+            return
+        if unreached := schedule.unreached():
+            questions = "a question" if len(unreached) == 1 else f"{len(unreached)} questions"
+            self._emit(
+                Notice(
+                    code="question-not-reached",
+                    message=f"the stream ended at {self._clock:g} s, before {questions} (at {unreached[0].at:g} s)",
+                    hint="--ask asks after the last second",
+                )
+            )
+        schedule.put_back(self._ask(schedule.final()))
+        self._listen()
+        if not stays or self._is_over:
+            return
+        self._sink.ended()
+        while not self._is_over and (line := self._prompt.wait()) is not None:
+            self._typed.append(line.strip())
+            self._listen()
+
+    # --- what is typed
+
+    def _listen(self) -> None:
+        """Do and answer all that has been typed by now; then nothing is in the making."""
+        while not self._is_over:
+            self._hear()
+            if not self._typed:
+                if self._checkpointer:
+                    self._checkpointer.rest()
+                return
+            self._take(self._typed.popleft())
+
+    def _hear(self) -> None:
+        while (line := self._prompt.poll()) is not None:
+            self._typed.append(line.strip())
+
+    def _take(self, line: str) -> None:
+        name, _, argument = line.partition(" ")
+        if name == QUIT:
+            self._has_quit = True
+        elif line.startswith("/"):
+            self._command(name, argument.strip())
+        elif line:
+            self._ask([line])
+
+    def _command(self, name: str, argument: str) -> None:
+        command = self._commands.get(name.removeprefix("/"))
+        if command is None:
+            known = ", ".join([*(f"/{known}" for known in self._commands), QUIT])
+            self._emit(Notice(code="unknown-command", message=f"{name} is no command", hint=f"there are {known}"))
+            return
+        try:
+            command(argument)
+        except OmniTideError as error:
+            self._emit(Notice(code="command-failed", message=error.message, hint=error.hint))
+
+    def _show_kv(self, argument: str) -> None:
+        if snapshot := self._published.snapshot():
+            self._sink.show_kv(snapshot)
+
+    def _ask(self, questions: Sequence[str]) -> Sequence[str]:
+        """Ask; those that are left when the session is over."""
+        for number, question in enumerate(questions):
+            if self._is_over:
+                return questions[number:]
+            self._sink.asking(question, self._clock)
+            answered: float | None = None
+            for event in self._engine.ask(question, at=self._clock):
+                self._emit(event)
+                if isinstance(event, AnswerDelta):
+                    self._give_way()
+                elif isinstance(event, Answer):
+                    answered = time.monotonic()
+            if answered is not None:
+                self._idle.spent(answered, time.monotonic())
+        return ()
+
+    def _give_way(self) -> None:
+        """A question that is typed meanwhile ends the answer in hand, as in a talk; commands wait."""
+        self._hear()
+        if any(line == QUIT or (line and not line.startswith("/")) for line in self._typed):
+            self._engine.interrupt()
+
+    def _tell_warnings(self) -> None:
+        for warning in self._source.warnings[self._warnings_told :]:
+            self._emit(Notice(code=warning.code, message=warning.message, hint=warning.hint))
+            self._warnings_told += 1
+
+    def _measured(self, event: Event, unit: MediaUnit, due: float | None) -> Event:
+        """A unit's event with what only the stream knows; `due` is when its last sample was there."""
+        if not isinstance(event, UnitIngested) or due is None:
+            return event
+        now = time.monotonic()
+        self._idle.next_due = due + unit.end - unit.start
+        self._idle.spent(now - event.maintain_ms / 1000, now)
+        return replace(event, lag_ms=max(0.0, now - due) * 1000, dropped_frames=unit.dropped_frames)

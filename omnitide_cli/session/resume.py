@@ -1,0 +1,165 @@
+"""What a resumed session takes from its file, what flags may change of it, and what they may not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from omnitide_cli import __version__
+from omnitide_cli.errors import SessionFileError, UsageError
+from omnitide_cli.media import SourcePosition
+from omnitide_cli.media.container import display_name, local_path
+from omnitide_cli.runtime.fingerprint import fingerprint
+from omnitide_cli.runtime.options import (
+    LAYOUTS,
+    POLICIES,
+    CacheType,
+    EngineOptions,
+    FlashAttention,
+    ModelFiles,
+    Positions,
+)
+from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
+from omnitide_cli.runtime.session_file import SessionFile, damaged, read_session
+from omnitide_cli.session.checkpoint import Identity
+from omnitide_cli.session.schedule import Schedule
+
+NAMES = {
+    "policy": POLICIES,
+    "layout": LAYOUTS,
+    "positions": get_args(Positions),
+    "cache_type": get_args(CacheType),
+    "flash_attn": get_args(FlashAttention),
+}
+
+
+class Resumption:
+    """A session file that a command goes on from."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises SessionFileError."""
+        self.path = path
+        self.file: SessionFile = read_session(path)
+        self.saved: Saved = self.file.saved
+        for name, known in NAMES.items():
+            if getattr(self.saved.options, name) not in known:
+                damaged(path, f"what it says of '{name}' is damaged")
+
+    def options(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """The saved settings under those that flags give. Raises UsageError for a change that can't be."""
+        saved = self.saved
+        if wanted["cache_type"] not in (None, saved.options.cache_type):
+            raise UsageError(
+                f"--cache-type {wanted['cache_type']}: {self.path} was saved with {saved.options.cache_type}",
+                "leave --cache-type out, or start anew without --resume",
+            )
+        merged = asdict(saved.options) | {name: value for name, value in wanted.items() if value is not None}
+        if merged["policy"] == saved.options.policy == "full" and merged["ctx"] is None:
+            merged["ctx"] = saved.engine.cells
+        return merged | {"least_ctx": saved.engine.used_cells}
+
+    def system(self, wanted: str | None) -> str:
+        """The saved system text, which is in the history. Raises UsageError for another."""
+        text = self.saved.model.system_text
+        if wanted not in (None, text):
+            raise UsageError(f"--system: {self.path} was saved with another text", "leave --system out")
+        return text
+
+    def schedule(self, wanted: Schedule, *, asked_anew: bool) -> Schedule:
+        """The saved questions; those that flags ask instead, but for what was asked already; or, where neither asks
+        anything, what is `wanted`."""
+        saved, clock = self.saved.questions, self.saved.media.clock
+        old = Schedule.of(saved, clock)
+        if old and not asked_anew:
+            return old
+        wanted.go_on(saved, clock)
+        return wanted
+
+    def check_model(self, model: SavedModel) -> None:
+        """Raise SessionFileError unless the model is the one that the session was saved with."""
+        saved = self.saved.model
+        for what, now, then in (
+            ("weights", model.weights, saved.weights),
+            ("encoders", model.encoders, saved.encoders),
+        ):
+            if now != then:
+                other = "use the files it was saved with" if saved.name == model.name else f"--model {saved.name}"
+                raise SessionFileError(
+                    f"{self.path} was saved with {saved.name} and other {what} than {model.name} has now",
+                    f"{other}, or start anew without --resume",
+                )
+
+    def refused(self, error: SessionFileError) -> SessionFileError:
+        """What the native session says of the state, as an error that names the file."""
+        return SessionFileError(
+            f"{self.path} can't be resumed: {error.message}", "leave out --ctx, or start anew without --resume"
+        )
+
+
+def plan_media(
+    source: str, wanted: dict[str, Any], given: Collection[str], resumption: Resumption | None
+) -> SavedMedia:
+    """How the source is read and where it begins: as `given` flags say, then as it was saved, then as `wanted`.
+
+    `wanted` has the fields of SavedMedia. Raises SessionFileError for another source than the saved one, unless
+    --start says where to begin in it.
+    """
+    local = local_path(source)
+    path = str(local.resolve()) if local is not None else None
+    size = local.stat().st_size if local is not None and local.is_file() else None
+    names = {"source": display_name(source), "path": path, "size": size}
+    if resumption is None:
+        return SavedMedia(**names, **wanted, position=wanted["start"], clock=wanted["start"], index=0, loop=0)
+    saved = resumption.saved.media
+    chosen = {name: value if name in given else getattr(saved, name) for name, value in wanted.items()}
+    going_on = replace(saved, **names, **chosen)
+    if "start" in given:
+        return replace(going_on, position=going_on.start, loop=0)
+    if not _is_same(saved, going_on):
+        raise SessionFileError(
+            f"{resumption.path} was saved while watching {saved.source}, not {going_on.source}",
+            "name that source, or say with --start where to go on in this one",
+        )
+    return going_on
+
+
+def plan_live(wanted: dict[str, Any], given: Collection[str], resumption: Resumption | None) -> SavedMedia:
+    """As `plan_media` for devices, in which there is no moment but now: the clock alone goes on.
+
+    `wanted` has the fields of SavedMedia that concern devices.
+    """
+    live: dict[str, Any] = {"source": "live", "path": None, "size": None, "start": 0.0, "duration": None, "loops": 1}
+    live |= {"position": 0.0, "loop": 0}
+    if resumption is None:
+        return SavedMedia(**live, **wanted, clock=0.0, index=0)
+    saved = resumption.saved.media
+    kept = {name: getattr(saved, name) for name in ("unit_seconds", "image_tokens") if name not in given}
+    return SavedMedia(**live | wanted | kept, clock=saved.clock, index=saved.index)
+
+
+def _is_same(saved: SavedMedia, now: SavedMedia) -> bool:
+    """A file may have moved, and may have grown since."""
+    if saved.path is None or now.path is None:
+        return saved.source == now.source
+    return saved.path == now.path or (Path(saved.path).name == Path(now.path).name and saved.size == now.size)
+
+
+def position_of(media: SavedMedia) -> SourcePosition:
+    """Where the next unit begins."""
+    return SourcePosition(media.position, media.clock, media.index, media.loop)
+
+
+def saved_model(model: str | None, files: ModelFiles, system_text: str) -> SavedModel:
+    """The model as a session file knows it; `model` is what the user called it."""
+    is_path = model is not None and Path(model).suffix in (".gguf", ".toml")
+    name = str(Path(model).expanduser().absolute()) if model is not None and is_path else files.name
+    encoders = fingerprint(files.mmproj) if files.mmproj is not None else None
+    return SavedModel(name, fingerprint(files.model), encoders, system_text)
+
+
+def identity(model: SavedModel, options: EngineOptions, media: SavedMedia) -> Identity:
+    """What a session saves of itself beside its course."""
+    kept = {name: getattr(options, name) for name in SavedOptions.__dataclass_fields__}
+    return Identity(__version__, model, SavedOptions(**kept), media)

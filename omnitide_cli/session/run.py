@@ -1,0 +1,133 @@
+"""One session from the command line's settings to its summary: the whole of `watch` and of `live`, but for the source.
+
+The order is the one in which things fail cheapest: flags, the saved session, the source, the model's files, the model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from omnitide_cli.catalog.files import find_manifest
+from omnitide_cli.runtime.session_file import check_writable
+from omnitide_cli.session.checkpoint import Checkpointer
+from omnitide_cli.session.configuration import engine_options
+from omnitide_cli.session.global_options import GlobalOptions
+from omnitide_cli.session.interrupt import Interrupt
+from omnitide_cli.session.loading import load_engine, model_files
+from omnitide_cli.session.loop import SessionLoop
+from omnitide_cli.session.outputs import OutputOptions, open_outputs
+from omnitide_cli.session.resume import Resumption, identity, saved_model
+from omnitide_cli.session.schedule import schedule_of
+from omnitide_cli.session.sources import SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOptions:
+    """What is asked, as the flags of the same names give it."""
+
+    ask: list[str] | None = None
+    ask_at: list[str] | None = None
+    every: list[str] | None = None
+    questions: Path | None = None
+    no_ask: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether any flag or file of settings asks something."""
+        return bool(self.ask or self.ask_at or self.every or self.questions)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The flags that `watch` and `live` share, by their names. `engine`: fields of EngineOptions, None where no one has
+    set them; `given`: fields of the media plan that a flag, a variable or a file of settings says."""
+
+    model: str | None = None
+    mmproj: str | None = None
+    system: str | None = None
+    questions: QuestionOptions = field(default_factory=QuestionOptions)
+    output: OutputOptions = field(default_factory=OutputOptions)
+    save_session: Path | None = None
+    resume: Path | None = None
+    checkpoint_every: float = 60.0
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    given: Collection[str] = ()
+
+
+def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions) -> bool:
+    """Run one session to its end; whether it ended by itself (False: a signal ended it).
+
+    Raises OmniTideError for everything that is wrong with flags, source, saved session or model.
+    """
+    if options.save_session:
+        check_writable(options.save_session, "--save-session")
+    resumption = Resumption(options.resume) if options.resume else None
+    model = options.model or (resumption.saved.model.name if resumption else None)
+    manifest = find_manifest(model)
+    plan = kind.plan(options.given, resumption)
+    wanted = dict(options.engine) | {"unit_tokens": manifest.unit_tokens(plan.unit_seconds, plan.image_tokens)}
+    system = options.system
+    if resumption:
+        wanted, system = resumption.options(wanted), resumption.system(system)
+    asked = options.questions
+    is_talk = not (asked.asks or asked.no_ask or options.output.json_lines) and sys.stdin.isatty()
+    is_talk = is_talk and sys.stdout.isatty()
+    schedule = schedule_of(
+        asked.ask,
+        asked.ask_at,
+        asked.every,
+        asked.questions,
+        silent=asked.no_ask,
+        default=manifest.default_question if is_talk else "",
+    )
+    if resumption and not asked.no_ask:
+        schedule = resumption.schedule(schedule, asked_anew=asked.asks)
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt(ends_input=kind.ends_input))
+        outputs = open_outputs(state, options.output, kind.title, interrupt)
+        stack.callback(outputs.close)
+        try:
+            chosen = engine_options(manifest, wanted)
+            source = stack.enter_context(kind.open(manifest, plan, interrupt, resumed=resumption is not None))
+            if not (schedule or asked.no_ask):
+                outputs.console.hint(kind.nothing_asked)
+            outputs.console.expect(source.units_total, kind.aspect_ratio(source))
+            files = model_files(manifest, options.mmproj, interrupt, outputs)
+            prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
+            its_model = saved_model(model, files, prompt.system_text)
+            if resumption:
+                resumption.check_model(its_model)
+            engine = stack.enter_context(load_engine(manifest, files, prompt, chosen, interrupt, outputs))
+            checkpointer = Checkpointer(
+                engine,
+                identity(its_model, chosen, replace(plan, source=kind.name_in_file(source, plan))),
+                schedule,
+                outputs.sink,
+                kind.position_after(source),
+                file=options.save_session,
+                every_s=options.checkpoint_every,
+            )
+        except Exception as error:
+            if interrupt.requested:  # an input that was ended early is no fault of it
+                raise KeyboardInterrupt from error
+            outputs.sink.failed(error)
+            raise
+        outputs.attach(engine)
+        loop = SessionLoop(
+            engine,
+            source,
+            outputs.sink,
+            interrupt,
+            prompt=outputs.prompt,
+            commands={"save": checkpointer.save},
+            conclude=lambda summary: kind.conclude(summary, source),
+            checkpointer=checkpointer,
+            resumption=resumption,
+        )
+        loop.run(kind.name(source), schedule, realtime=kind.is_paced, stays=is_talk and kind.stays)
+        return not interrupt.requested

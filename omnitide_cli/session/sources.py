@@ -1,0 +1,188 @@
+"""What differs between watching a file and watching devices: how the source is planned, opened, named and summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from omnitide_cli.catalog.manifest import Manifest
+from omnitide_cli.media import LiveSource, MediaSource, MediaUnit, SourcePosition, open_live, open_source
+from omnitide_cli.media.container import display_name
+from omnitide_cli.runtime.events import Summary
+from omnitide_cli.runtime.saved import SavedMedia
+from omnitide_cli.session.configuration import frame_fit, sound_left_out
+from omnitide_cli.session.interrupt import Interrupt
+from omnitide_cli.session.resume import Resumption, plan_live, plan_media, position_of
+
+STANDARD_INPUT = "-"
+NONE = "none"
+
+
+class SourceKind(Protocol):
+    """A kind of source; `source` is what its `open` has returned."""
+
+    @property
+    def title(self) -> str:
+        """What a dashboard calls it before it is open."""
+        ...
+
+    @property
+    def ends_input(self) -> bool:
+        """Whether the first signal ends the reading itself."""
+        ...
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether units of a file wait for the clock."""
+        ...
+
+    @property
+    def stays(self) -> bool:
+        """Whether a prompt stays open at its end."""
+        ...
+
+    @property
+    def nothing_asked(self) -> str:
+        """The hint where no question was given."""
+        ...
+
+    def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia: ...
+    def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> Any: ...
+    def aspect_ratio(self, source: Any) -> float | None: ...
+    def name(self, source: Any) -> str: ...
+    def name_in_file(self, source: Any, plan: SavedMedia) -> str: ...
+    def position_after(self, source: Any) -> Callable[[MediaUnit], SourcePosition]: ...
+    def conclude(self, summary: Summary, source: Any) -> Summary: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedFile:
+    """A file, a stream or standard input."""
+
+    source: str
+    start: float = 0.0
+    duration: float | None = None
+    loop: int = 1
+    unit_seconds: float = 1.0
+    image_tokens: int | None = None
+    video: bool = True
+    audio: bool = True
+    is_paced: bool = False
+    stays: bool = True
+    nothing_asked: str = "nothing will be asked; --ask TEXT asks after the last second"
+
+    @property
+    def title(self) -> str:
+        return display_name(self.source)
+
+    @property
+    def ends_input(self) -> bool:
+        return self.source == STANDARD_INPUT
+
+    def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia:
+        read_as = {
+            "unit_seconds": self.unit_seconds,
+            "image_tokens": self.image_tokens,
+            "video": self.video,
+            "audio": self.audio,
+            "start": self.start,
+            "duration": self.duration,
+            "loops": self.loop,
+        }
+        return plan_media(self.source, read_as, given, resumption)
+
+    def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> MediaSource:
+        with interrupt.reading():
+            media = open_source(
+                self.source,
+                fit=frame_fit(manifest, plan.image_tokens),
+                unit_seconds=plan.unit_seconds,
+                video=plan.video,
+                audio=plan.audio and manifest.hears,
+                start=plan.start,
+                duration=plan.duration,
+                loops=plan.loops,
+                place=position_of(plan) if resumed else None,
+            )
+        if media.info.has_audio and plan.audio and not manifest.hears:
+            media.warnings.append(sound_left_out(manifest))
+        return media
+
+    def aspect_ratio(self, source: MediaSource) -> float | None:
+        wide, tall = source.info.width, source.info.height
+        return wide / tall if wide and tall else None
+
+    def name(self, source: MediaSource) -> str:
+        return self.source
+
+    def name_in_file(self, source: MediaSource, plan: SavedMedia) -> str:
+        return plan.source
+
+    def position_after(self, source: MediaSource) -> Callable[[MediaUnit], SourcePosition]:
+        return source.position_after
+
+    def conclude(self, summary: Summary, source: MediaSource) -> Summary:
+        return summary
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDevices:
+    """A camera and a microphone."""
+
+    camera: str = "0"
+    mic: str = "default"
+    duration: float | None = None
+    unit_seconds: float = 1.0
+    image_tokens: int | None = None
+    video: bool = True
+    audio: bool = True
+    title: str = "live"
+    ends_input: bool = False
+    is_paced: bool = False
+    stays: bool = False
+    nothing_asked: str = 'nothing will be asked; --every "60=TEXT" asks every minute'
+
+    def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia:
+        seen_as = {
+            "unit_seconds": self.unit_seconds,
+            "image_tokens": self.image_tokens,
+            "video": self.video and self.camera != NONE,
+            "audio": self.audio and self.mic != NONE,
+        }
+        return plan_live(seen_as, given, resumption)
+
+    def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> LiveSource:
+        with interrupt.raising():
+            source = open_live(
+                self.camera if self.video else NONE,
+                self.mic if manifest.hears and self.audio else NONE,
+                fit=frame_fit(manifest, plan.image_tokens),
+                unit_seconds=plan.unit_seconds,
+                duration=self.duration,
+                place=position_of(plan),
+            )
+        if self.mic != NONE and self.audio and not manifest.hears:
+            source.warnings.append(sound_left_out(manifest))
+        return source
+
+    def aspect_ratio(self, source: LiveSource) -> float | None:
+        return None
+
+    def name(self, source: LiveSource) -> str:
+        return source.name
+
+    def name_in_file(self, source: LiveSource, plan: SavedMedia) -> str:
+        return source.name
+
+    def position_after(self, source: LiveSource) -> Callable[[MediaUnit], SourcePosition]:
+        return lambda unit: SourcePosition(clock=unit.end, index=unit.index + 1)
+
+    def conclude(self, summary: Summary, source: LiveSource) -> Summary:
+        """With what the devices and their queues have counted."""
+        return replace(
+            summary,
+            dropped_frames=source.dropped_frames,
+            lost_sound_s=source.lost_sound_s,
+            sound_skew_ms=source.skew_ms,
+        )

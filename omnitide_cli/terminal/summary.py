@@ -1,0 +1,69 @@
+"""The end of a session as a small table."""
+
+from __future__ import annotations
+
+import textwrap
+
+from omnitide_cli.formats.words import clock, counted, size
+from omnitide_cli.runtime.events import SessionStarted, Summary
+
+GAP = 2
+NARROWEST = 6
+
+
+def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple[str, str]]:
+    """Label and text of each line; plain ASCII but for what the user's own names hold."""
+    rows = [("media", f"{clock(summary.media_s)} in {counted(summary.units, 'unit')}")]
+    speed = f", {summary.media_s / summary.stream_loop_s:.1f}x real time" if summary.stream_loop_s > 0 else ""
+    rows.append(("stream loop", f"{summary.stream_loop_s:.2f} s{speed}"))
+    parts = [
+        (name, seconds)
+        for name, seconds in (
+            ("encode", summary.encode_s),
+            ("prefill", summary.prefill_s),
+            ("maintain", summary.maintain_s),
+            ("answer", summary.answer_s),
+        )
+        if seconds
+    ]
+    if parts:
+        rows.append(("", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts)))
+    bounds = f" (watermarks {session.high_watermark} / {session.low_watermark})" if session else ""
+    rows.append(("history", f"{summary.history_tokens} tokens, at most {summary.peak_history_tokens}{bounds}"))
+    rows.append(("physical span", f"{summary.physical_span} cells, at most {summary.peak_physical_span}"))
+    rows.append(("retention", counted(summary.retentions, "round")))
+    moved = summary.migrations
+    rejected = f", {moved.rejected} rejected" if moved.rejected else ""
+    work = f" ({moved.rows} rows, {size(moved.bytes)}, {moved.ms:.1f} ms)" if moved.accepted else ""
+    rows.append(("migration", f"{counted(moved.accepted, 'round')}{rejected}{work}"))
+    if summary.maintain_idle_s:
+        share = summary.maintain_idle_s / summary.maintain_s
+        rows.append(("upkeep", f"{share:.0%} of it while waiting for the next second"))
+    if summary.dropped_frames:
+        rows.append(("dropped", counted(summary.dropped_frames, "frame")))
+    if summary.lost_sound_s:
+        rows.append(("lost", f"{summary.lost_sound_s:.2f} s of sound"))
+    if summary.sound_skew_ms:
+        rows.append(("sound clock", f"corrected by {summary.sound_skew_ms:+.0f} ms"))
+    rows.append(("answers", str(summary.answers)))
+    kv = summary.kv_bytes
+    rows.append(
+        ("memory", f"cache {size(kv.allocated)}, in use {size(kv.useful)}; process {size(summary.peak_rss_bytes)}")
+    )
+    return rows
+
+
+def summary_lines(session: SessionStarted | None, summary: Summary, width: int | None) -> list[str]:
+    """The same as lines of a table."""
+    return table_lines(summary_rows(session, summary), width)
+
+
+def table_lines(rows: list[tuple[str, str]], width: int | None) -> list[str]:
+    """Labels and texts, wrapped to `width` columns; None is a pipe, where nothing is wrapped."""
+    label_width = max(len(label) for label, _ in rows) + GAP
+    text_width = max(width - label_width, NARROWEST) if width else None
+    lines = []
+    for label, text in rows:
+        first, *rest = textwrap.wrap(text, text_width) if text_width else [text]
+        lines += [label.ljust(label_width) + first, *(" " * label_width + line for line in rest)]
+    return lines

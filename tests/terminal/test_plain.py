@@ -1,0 +1,147 @@
+"""What people see of a session."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from omnitide_cli.errors import ModelError
+from omnitide_cli.formats.status import StatusLine
+from omnitide_cli.formats.words import clock, counted, error_code, one_line, size, with_hint
+from omnitide_cli.runtime.events import Answer, AnswerDelta, KvBytes, Notice, Summary
+from omnitide_cli.terminal.plain import Detail, PlainSink
+from omnitide_cli.terminal.summary import summary_lines, summary_rows
+
+SUMMARY = Summary(
+    units=90,
+    media_s=90.0,
+    stream_loop_s=30.0,
+    answers=1,
+    history_tokens=1800,
+    peak_history_tokens=2540,
+    page_span=1856,
+    physical_span=2048,
+    peak_physical_span=2560,
+    kv_bytes=KvBytes(20_000_000, 10_000_000, 9_000_000),
+    retentions=2,
+    peak_rss_bytes=210_000_000,
+)
+
+
+def answer(text: str, stop: str = "eos") -> Answer:
+    return Answer(at=75.0, unit=74, question="What\nis it?", text=text, tokens=3, ttft_ms=1, tokens_per_s=9, stop=stop)
+
+
+def streams(encoding: str = "utf-8") -> tuple[io.TextIOWrapper, io.TextIOWrapper]:
+    return tuple(io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace") for _ in range(2))  # type: ignore[return-value]
+
+
+def text_of(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    assert isinstance(stream.buffer, io.BytesIO)
+    return stream.buffer.getvalue().decode(stream.encoding)
+
+
+def sink_on(out: io.TextIOWrapper, err: io.TextIOWrapper, detail: Detail = "normal") -> PlainSink:
+    return PlainSink(out, err, StatusLine(err), detail=detail)
+
+
+def test_in_a_pipe_an_answer_is_written_once_whole() -> None:
+    out, err = streams()
+    sink = sink_on(out, err)
+    sink.asking("What\nis it?", 75.0)
+    sink.emit(AnswerDelta(75.0, "A red"))
+    assert text_of(out) == ""
+    sink.emit(answer(" A red circle. "))
+    assert text_of(out) == "[1:15] What is it?\nA red circle.\n"
+    assert text_of(err) == ""
+
+
+def test_notices_go_to_standard_error_unless_quiet() -> None:
+    out, err = streams()
+    sink_on(out, err).emit(Notice("c", "the clip is cut off", "copy it again"))
+    assert (text_of(out), text_of(err)) == ("", "warning: the clip is cut off. Copy it again.\n")
+    out, err = streams()
+    sink_on(out, err, "quiet").emit(Notice("c", "the clip is cut off", "copy it again"))
+    assert text_of(err) == ""
+
+
+def test_an_answer_that_was_cut_says_so() -> None:
+    out, err = streams()
+    sink_on(out, err).emit(answer("A red", stop="length"))
+    assert "cut at 3 tokens" in text_of(err)
+
+
+def test_an_interrupted_answer_is_written_as_far_as_it_came() -> None:
+    out, err = streams()
+    sink_on(out, err).emit(answer("", stop="interrupted"))
+    assert text_of(out) == ""
+    sink_on(out, err).emit(answer("A", stop="interrupted"))
+    assert text_of(out) == "[1:15] What is it?\nA\n"
+
+
+def test_a_model_cannot_drive_the_terminal() -> None:
+    out, err = streams()
+    sink = sink_on(out, err)
+    sink.emit(answer("A \x1b[2Jcircle\x07\x9b\n\tand a square"))
+    sink.emit(Notice("c", "clip\x1b]0;x\x07.mp4 is cut off"))
+    assert text_of(out) == "[1:15] What is it?\nA ?[2Jcircle??\n\tand a square\n"
+    assert text_of(err) == "warning: clip?]0;x?.mp4 is cut off.\n"
+
+
+def test_the_summary_is_a_table_on_standard_error() -> None:
+    out, err = streams()
+    sink_on(out, err).emit(SUMMARY)
+    table = text_of(err)
+    assert text_of(out) == ""
+    for part in (
+        "1:30 in 90 units",
+        "30.00 s, 3.0x real time",
+        "2540",
+        "2560",
+        "2 rounds",
+        "cache 20.0 MB",
+        "210.0 MB",
+    ):
+        assert part in table
+    assert table.isascii()
+
+
+@pytest.mark.parametrize("width", [22, 40, 80, 200])
+def test_the_summary_wraps_in_a_narrow_terminal_and_loses_nothing(width: int) -> None:
+    lines = summary_lines(None, SUMMARY, width)
+    assert all(len(line) <= width and line == line.rstrip() for line in lines)
+    assert "2540" in "".join(lines)
+    assert len(summary_lines(None, SUMMARY, None)) == len(summary_rows(None, SUMMARY))
+
+
+def test_in_ascii_every_character_is_shown_or_replaced() -> None:
+    out, err = streams("ascii")
+    sink = sink_on(out, err)
+    sink.emit(answer("一条鱼 🐟 swims"))
+    sink.emit(SUMMARY)
+    assert text_of(out) == "[1:15] What is it?\n??? ? swims\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00"), (8.99, "0:08"), (75, "1:15"), (3599, "59:59"), (3723, "1:02:03")]
+)
+def test_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1200, "1.2 kB"), (2_104_931_648, "2.1 GB"), (10**16, "10000.0 TB")]
+)
+def test_size(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+def test_words() -> None:
+    assert (counted(1, "unit"), counted(0, "unit")) == ("1 unit", "0 units")
+    assert one_line(" a\n  b ") == "a b"
+    assert with_hint("it broke.", "mend it") == "it broke. Mend it."
+    assert with_hint("it broke", "") == "it broke."
+    assert with_hint("it broke", "is it whole?") == "it broke. Is it whole?"
+    assert error_code(ModelError("m")) == "model-error"
