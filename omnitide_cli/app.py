@@ -26,8 +26,8 @@ from omnitide_cli.session.global_options import GlobalOptions
 
 app = typer.Typer(
     name="omnitide",
-    help="Ask questions about video and sound while they stream, for as long as they last, on one machine.",
-    epilog="Defaults come from OMNITIDE_* variables, ./omnitide.toml, your own omnitide.toml, the model's manifest.",
+    help="Ask questions about live or recorded video and sound, for hours, on your own machine.",
+    epilog="Defaults come from OMNITIDE_* variables, ./omnitide.toml, your own omnitide.toml and the model's manifest.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -56,9 +56,11 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _global(
     context: typer.Context,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Answers and errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="One line a unit and a retention.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print answers and errors only.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print a line for every unit and every eviction.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Show versions and exit.", callback=_version, is_eager=True)
     ] = False,

@@ -35,8 +35,8 @@ int fail(int status, std::string what) {
 }
 
 HistorySettings history_settings(const ot_session_params & p) {
-    if (p.size != sizeof(ot_session_params)) throw Failure{OT_ERR_ARGUMENT, "ot_session_params has another size: built against another header"};
-    if (p.low_watermark == 0 || p.low_watermark >= p.high_watermark) throw Failure{OT_ERR_ARGUMENT, "0 < low watermark < high watermark must hold"};
+    if (p.size != sizeof(ot_session_params)) throw Failure{OT_ERR_ARGUMENT, "ot_session_params has a different size: the caller was built against another header"};
+    if (p.low_watermark == 0 || p.low_watermark >= p.high_watermark) throw Failure{OT_ERR_ARGUMENT, "the watermarks must satisfy 0 < low < high"};
     if (p.page_size == 0 || p.subblock_size == 0 || p.page_size % p.subblock_size != 0) {
         throw Failure{OT_ERR_ARGUMENT, "the subblock size must divide the page size"};
     }

@@ -260,7 +260,7 @@ int ot_session_check(const ot_session * s) {
 int ot_session_logits(ot_session * s, float * out, size_t cap) {
     return guarded([&] {
         const float * logits = s->session.logits();
-        if (!logits) throw Failure{OT_ERR_ARGUMENT, "the last unit wanted no logits"};
+        if (!logits) throw Failure{OT_ERR_ARGUMENT, "no logits were asked for with the last unit"};
         if (cap < s->session.n_vocab()) throw Failure{OT_ERR_ARGUMENT, "the buffer is smaller than the vocabulary"};
         std::copy_n(logits, s->session.n_vocab(), out);
     });

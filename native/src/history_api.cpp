@@ -23,7 +23,7 @@ std::vector<Span> spans_of(const ot_part * parts, size_t n) {
     for (size_t i = 0; i < n; ++i) {
         const Role role = checked(parts[i].role, Role::System, "role");
         if (parts[i].length == 0) throw Failure{OT_ERR_ARGUMENT, "a span is empty"};
-        if (parts[i].width > 0 && !is_image(role)) throw Failure{OT_ERR_ARGUMENT, "only an image can be a raster"};
+        if (parts[i].width > 0 && !is_image(role)) throw Failure{OT_ERR_ARGUMENT, "only an image can have a width"};
         Span span;
         span.role = role;
         span.length = parts[i].length;
@@ -37,7 +37,7 @@ std::vector<Span> spans_of(const ot_part * parts, size_t n) {
 std::vector<Cell> place(History & history, uint32_t n) {
     std::vector<Cell> cells = history.place(n);
     if (cells.size() < n) {
-        throw Failure{OT_ERR_NO_ROOM, std::to_string(n) + " tokens need room, " + std::to_string(history.free_cells()) + " of " +
+        throw Failure{OT_ERR_NO_ROOM, std::to_string(n) + " tokens were to be added, but only " + std::to_string(history.free_cells()) + " of " +
                                           std::to_string(history.layout().size()) + " cells are free"};
     }
     return cells;
@@ -71,7 +71,7 @@ int ot_history_grow(ot_history * h, int role, uint32_t n) {
     return guarded([&] {
         const Role as = checked(role, Role::System, "role");
         const auto & units = h->history.ledger().units();
-        if (units.empty() || is_image(as)) throw Failure{OT_ERR_ARGUMENT, "there is no unit, or images don't grow"};
+        if (units.empty() || is_image(as)) throw Failure{OT_ERR_ARGUMENT, "there is no unit to extend, or the role is an image"};
         if (h->history.free_cells() < n) place(h->history, n);  // fails before anything is changed
         for (uint32_t i = 0; i < n; ++i) {
             const Cell cell = place(h->history, 1).front();
@@ -88,7 +88,7 @@ int ot_history_attend(ot_history * h, const double * scores, size_t n) {
     return guarded([&] {
         const Ledger & ledger = h->history.ledger();
         const bool sound = std::all_of(scores, scores + n, [](double score) { return std::isfinite(score) && score >= 0; });
-        if (n != ledger.tokens() || !sound) throw Failure{OT_ERR_ARGUMENT, "attention is a number, not below 0, for each token"};
+        if (n != ledger.tokens() || !sound) throw Failure{OT_ERR_ARGUMENT, "attention needs one number per token, 0 or above"};
         std::vector<double> by_cell(h->history.layout().size(), 0.0);
         for (const Unit & unit : ledger.units()) {
             for (const Cell cell : unit.cells) by_cell[cell] = *scores++;

@@ -15,6 +15,6 @@ from omnitide_cli.bench.session.command import session
 from omnitide_cli.bench.soak.command import soak
 from omnitide_cli.bench.startup.command import startup
 
-app = typer.Typer(help="Measure speed, memory, steadiness and answers on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Measure speed, memory, stability and answers on this machine.", no_args_is_help=True)
 for command in (quality, soak, startup, calibrate, latency, layout, fidelity, peers, session, drift):
     app.command()(command)

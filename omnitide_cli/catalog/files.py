@@ -70,7 +70,8 @@ def remove_files(manifest: Manifest) -> int:
     """
     if not all(file.repo for file in _files(manifest).values()):
         raise ModelError(
-            f"{manifest.name} was not downloaded, so it is not removed", "its files are yours, or omnitide's"
+            f"{manifest.name} was not downloaded by OmniTide, so it is not removed",
+            "its files are your own or came with omnitide; delete them yourself if you mean to",
         )
     return sum(hub.remove(file) for file in _files(manifest).values())
 
@@ -87,7 +88,7 @@ def check_files(manifest: Manifest, notify: hub.Notify) -> None:
             notify(f"checking {state.name}")
             if hub.sha256(state.path) != file.sha256:
                 raise ModelError(
-                    f"{state.path} is damaged: its checksum is not the manifest's",
+                    f"{state.path} is damaged: its checksum differs from the manifest's",
                     f"run: omnitide models remove {manifest.name}, then pull it again",
                 )
 
@@ -108,7 +109,7 @@ def _locate(manifest: Manifest, file: ModelFile, notify: hub.Notify) -> Path:
         return hub.cached(file) or hub.fetch(file, notify)
     path = manifest.folder / file.path
     if path.is_dir():
-        raise ModelError(f"{path} is a folder, not a .gguf file", "give the path of the .gguf file in it")
+        raise ModelError(f"{path} is a folder, not a .gguf file", "give the path of a .gguf file in it")
     if not path.is_file():
         shipped = not Path(file.path).is_absolute()
         hint = "reinstall omnitide: its own model is incomplete" if shipped else "give the path of an existing file"

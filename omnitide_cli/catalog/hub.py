@@ -53,9 +53,11 @@ def partial_bytes(*files: ModelFile) -> int:
 def fetch(file: ModelFile, notify: Notify) -> Path:
     """Download a file, or the rest of it. Raises ModelError; what has arrived by then is kept for the next try."""
     name = where(file)
-    by_hand = f"fetch it where there is a network, then give --model FILE.gguf --mmproj FILE.gguf ({name})"
+    by_hand = f"download it where there is a network, then give --model FILE.gguf --mmproj FILE.gguf ({name})"
     if is_offline():
-        raise ModelError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to download it", by_hand)
+        raise ModelError(
+            f"{name} is not on this machine, and HF_HUB_OFFLINE is set, so it can't be downloaded", by_hand
+        )
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
 
     endpoint = os.environ.get("HF_ENDPOINT") or None
@@ -63,7 +65,7 @@ def fetch(file: ModelFile, notify: Notify) -> Path:
     try:
         known = get_hf_file_metadata(hf_hub_url(file.repo, file.file, revision=revision, endpoint=endpoint))
         if known.etag is None:
-            raise ModelError(f"{name}: the server doesn't say which version it has", by_hand)
+            raise ModelError(f"{name}: the server doesn't say which version it has of this file", by_hand)
         blob = _blobs(file) / known.etag
         if blob.exists() and known.size not in (None, blob.stat().st_size):
             blob.unlink()  # cut off by a full disk
@@ -85,7 +87,7 @@ def _fetch_blob(file: ModelFile, known: HfFileMetadata, blob: Path, endpoint: st
     name = where(file)
     if file.size and known.size is not None and known.size != file.size:
         raise ModelError(
-            f"{name} has {known.size} bytes on the server, its manifest says {file.size}", "update omnitide"
+            f"{name} has {known.size} bytes on the server, but the manifest says {file.size}", "update omnitide"
         )
     if not sys.stderr.isatty():
         disable_progress_bars()
@@ -110,21 +112,23 @@ def _fetch_blob(file: ModelFile, known: HfFileMetadata, blob: Path, endpoint: st
 
 def _announcement(name: str, size: int, have: int) -> str:
     of_size = f" ({size / 1e9:.1f} GB)" if size else ""
-    return f"downloading {name}{of_size}" + (f", going on after {have / 1e9:.1f} GB" if have else "")
+    return f"downloading {name}{of_size}" + (f", resuming after {have / 1e9:.1f} GB" if have else "")
 
 
 def _lock(file: Any, name: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise ModelError(f"{name} is being downloaded by another process", "wait for it, then try again") from None
+        raise ModelError(
+            f"{name} is being downloaded by another process", "wait for that to finish, then try again"
+        ) from None
 
 
 def _check_room(path: Path, needed: int, name: str) -> None:
     free = shutil.disk_usage(path.parent).free
     if needed > free:
         raise ModelError(
-            f"{name} needs {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free in {path.parent}",
+            f"{name} needs {needed / 1e9:.1f} GB more, but only {free / 1e9:.1f} GB is free in {path.parent}",
             "make room, or set HF_HOME to a folder on a larger disk",
         )
 
@@ -137,7 +141,7 @@ def _check(file: ModelFile, etag: str, path: Path, notify: Notify) -> None:
         notify(f"checking {where(file)}")
     if expected and sha256(path) != expected:
         path.unlink()
-        raise ModelError(f"{where(file)} arrived damaged: its checksum is not {whose}", "try again")
+        raise ModelError(f"{where(file)} arrived damaged: its checksum differs from {whose}", "try again")
 
 
 def sha256(path: Path) -> str:
@@ -192,7 +196,7 @@ def _reason(error: Exception) -> str:
 
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, errors.GatedRepoError):
-        return "its owner wants to know who you are: accept the terms on the hub, then run hf auth login"
+        return "its owner requires you to log in: accept the terms on the hub, then run hf auth login"
     if status == 404 or isinstance(error, (errors.RepositoryNotFoundError, errors.RemoteEntryNotFoundError)):
         return "the server has no such file (404)"
     lines = str(error).strip().splitlines()

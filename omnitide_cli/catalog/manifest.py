@@ -170,7 +170,7 @@ def load_manifest(name: str) -> Manifest:
     path = models_dir() / f"{name}.toml"
     if name not in model_names():
         known = ", ".join(model_names())
-        raise ModelError(f"no model is called '{name}'", f"known models: {known}; or give the path of a .gguf file")
+        raise ModelError(f"no model is called '{name}'", f"choose from {known}; or give the path of a .gguf file")
     return read_manifest(path)
 
 
@@ -214,10 +214,10 @@ def _model_file(table: object, path: Path, where: str) -> ModelFile:
 
 def _check_frames(frames: Frames, path: Path) -> None:
     if frames.mode not in ("square", "patches", "slices"):
-        raise _wrong(path, f"frames.mode is '{frames.mode}', not square, patches or slices")
+        raise _wrong(path, f"frames.mode is '{frames.mode}'; it must be square, patches or slices")
     counts = frames.max_tokens, frames.multiple, frames.slice_tokens
     if min(counts) < 1 or (frames.mode != "patches" and frames.size < 1):
-        raise _wrong(path, "frames must be larger than nothing")
+        raise _wrong(path, "frames must have a size above 0")
     if frames.mode == "patches" and frames.max_tokens < LEAST_PATCHES:
         raise _wrong(path, f"a frame of patches has at least {LEAST_PATCHES} tokens, not {frames.max_tokens}")
     if frames.mode == "slices" and frames.max_tokens < frames.slice_tokens:

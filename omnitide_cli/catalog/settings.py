@@ -32,7 +32,11 @@ def default_map(context: typer.Context) -> dict[str, Any]:
         for key, value in _read(path).items():
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else "keys are the flags of omnitide watch, without --"
+                hint = (
+                    f"did you mean {near[0]}?"
+                    if near
+                    else "keys are the flags of omnitide watch without the leading --"
+                )
                 raise UsageError(f"{path}: unknown key '{key}'", hint)
             for name, option, defaults in places:
                 if name == key:
@@ -67,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path}: can't be read: {error}", "correct or remove the file") from error
+        raise UsageError(f"{path}: can't be read: {error}", "correct the file or remove it") from error
 
 
 def _checked(context: typer.Context, option: Any, value: Any, path: Path, key: str) -> Any:
@@ -76,7 +80,7 @@ def _checked(context: typer.Context, option: Any, value: Any, path: Path, key: s
         value = [value]
     try:
         if isinstance(value, dict) or (isinstance(value, list) and not option.multiple):
-            raise ValueError("one value is needed")
+            raise ValueError("it takes a single value, not a list")
         option.process_value(context, value)
     except typer.BadParameter as error:
         raise UsageError(f"{path}: {key}: {error.message}", "correct the file") from error

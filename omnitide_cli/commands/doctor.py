@@ -16,7 +16,8 @@ omnitide doctor
 
 omnitide doctor --json | jq '.findings[] | select(.state != "ok")'
 
-Exit code 1 says that omnitide watch can't run here; what is only missing (a camera, say) is no failure.
+Exit code 1 means that omnitide watch can't run here.
+A missing optional part, such as a camera, is no failure.
 """
 
 
@@ -24,7 +25,7 @@ def doctor(
     context: typer.Context,
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look at versions, libraries, devices, codecs, folders, terminal; say what is missing and how to get it."""
+    """Check versions, libraries, codecs, devices, folders and the terminal, and say how to fix what is missing."""
     from omnitide_cli.diagnostics import libraries, machine
     from omnitide_cli.diagnostics.report import is_well, show
 

@@ -23,20 +23,20 @@ SAVED = ".tide"
 EPILOG = """
 [bold]Examples[/bold]
 
-omnitide inspect-kv                               the running session, else the one that ended last
+omnitide inspect-kv                          the running or the last session
 
-omnitide inspect-kv --watch                       again every second
+omnitide inspect-kv --watch                  refreshed twice a second
 
-omnitide inspect-kv --history --svg history.svg   how full the cache was, as a picture, too
+omnitide inspect-kv --history --svg kv.svg   how full the cache was, over time
 
-omnitide inspect-kv talk-4711 --json              one session of several, as an object
+omnitide inspect-kv talk-4711 --json         one of several sessions, as JSON
 
-omnitide inspect-kv talk.tide                     a saved session
+omnitide inspect-kv talk.tide                a saved session
 
-omnitide inspect-kv --simulate 60 --image 256 --audio 25 --layout class-packing --shape qwen2.5-omni-3b
+omnitide inspect-kv --simulate 60 --image 256 --audio 25 --layout eager
 """
 
-SESSION_HELP = "A session's name or its beginning, its process, or a saved FILE.tide; by default the newest."
+SESSION_HELP = "A session's name or how it begins, its process id, or a saved FILE.tide; by default the newest."
 
 
 def _option(flag: str, text: str, **more: Any) -> Any:
@@ -56,26 +56,30 @@ def inspect_kv(
         str | None,
         typer.Argument(metavar="SESSION", help=SESSION_HELP, show_default=False, autocompletion=_session_names),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until it ends.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="A chart over time instead of the map.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh the view until the session ends.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Show a chart over time instead of the map.")] = False,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", help="Write what the terminal shows to a file.", metavar="FILE", show_default=False),
+        typer.Option("--svg", help="Also write the view to a file.", metavar="FILE", show_default=False),
     ] = None,
     units: Annotated[
         int | None,
-        _option("--simulate", "Feed so many units, without a model.", min=1, metavar="UNITS", show_default=False),
+        _option("--simulate", "Simulate this many units, without a model.", min=1, metavar="UNITS", show_default=False),
     ] = None,
-    image: Annotated[int, _option("--image", "Tokens of a unit's picture.", min=0, metavar="N")] = 0,
-    audio: Annotated[int, _option("--audio", "Tokens of a unit's sound.", min=0, metavar="N")] = 0,
+    image: Annotated[int, _option("--image", "Image tokens per unit.", min=0, metavar="N")] = 0,
+    audio: Annotated[int, _option("--audio", "Audio tokens per unit.", min=0, metavar="N")] = 0,
     slices: Annotated[
-        int, _option("--slices", "Pictures are a source and N slices, all of --image tokens.", min=0, metavar="N")
+        int,
+        _option(
+            "--slices", "Cut each picture into N slices beside the whole, each of --image tokens.", min=0, metavar="N"
+        ),
     ] = 0,
-    boundary: Annotated[int, _option("--boundary", "Tokens of a unit's markers.", min=0, metavar="N")] = 4,
-    system_tokens: Annotated[int, _option("--system-tokens", "Tokens of the system text.", min=0, metavar="N")] = 32,
-    page_size: Annotated[int, _option("--page-size", "Cells of a page.", min=1, max=4096, metavar="N")] = 64,
+    boundary: Annotated[int, _option("--boundary", "Marker tokens per unit.", min=0, metavar="N")] = 4,
+    system_tokens: Annotated[int, _option("--system-tokens", "Tokens of the system prompt.", min=0, metavar="N")] = 32,
+    page_size: Annotated[int, _option("--page-size", "Cells per page.", min=1, max=4096, metavar="N")] = 64,
     shape: Annotated[
-        str | None, _option("--shape", "A known model, to tell bytes.", metavar="NAME", show_default=False)
+        str | None,
+        _option("--shape", "Give sizes in bytes, as for this known model.", metavar="NAME", show_default=False),
     ] = None,
     policy: options.PolicyOption = None,
     layout: options.LayoutOption = None,
@@ -87,14 +91,14 @@ def inspect_kv(
     audio_sinks: options.AudioSinks = None,
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what is kept of a session's history, where it lies in the cache, and what upkeep did."""
+    """Show what a session's cache holds, where it lies, and what was evicted and moved."""
     shown = _Shown(history, svg, json_object)
     if units is None:
         _inspect(session, watch, shown)
         return
     if session is not None or watch:
         other = "--watch" if session is None else f"a session ({session})"
-        raise UsageError(f"{other} and --simulate exclude each other", "leave one of them out")
+        raise UsageError(f"{other} and --simulate can't be used together", "leave one out")
     from omnitide_cli.runtime.options import EngineOptions
     from omnitide_cli.runtime.simulation import Stream, simulate
 
@@ -141,7 +145,7 @@ def _inspect(wanted: str | None, watch: bool, shown: _Shown) -> None:
         from omnitide_cli.runtime.saved_view import saved_snapshot
 
         if watch:
-            raise UsageError(f"{wanted} is a file: there is nothing to watch", "leave --watch out")
+            raise UsageError(f"{wanted} is a file: there is nothing to watch", "leave out --watch")
         shown.once(saved_snapshot(Path(wanted)))
         return
     from omnitide_cli.runtime.published import choose

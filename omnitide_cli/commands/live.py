@@ -18,11 +18,12 @@ EPILOG = """
 
 omnitide live
 
-omnitide live --camera rtsp://192.168.1.20/stream --mic none --every "60=What happened?" --json
+omnitide live --camera rtsp://192.168.1.20/1 --mic none --every "60=News?"
 
-omnitide live --camera none --mic "USB" --ask-at "30=What do you hear?" --transcript talk.vtt
+omnitide live --camera none --mic "USB" --transcript talk.vtt
 
-Ctrl-C ends with a summary; a second one leaves at once. A device that is lost is tried again until it is back.
+Ctrl-C ends with a summary; a second Ctrl-C leaves at once.
+If a device disconnects, OmniTide warns and reconnects.
 """
 
 
@@ -30,17 +31,17 @@ Ctrl-C ends with a summary; a second one leaves at once. A device that is lost i
 def live(
     context: typer.Context,
     camera: Annotated[
-        str, options.option("--camera", LIVE, "A number, a device, a URL, a file, or none.", metavar="CAMERA")
+        str, options.option("--camera", LIVE, "Camera number, device, URL, file, or none.", metavar="CAMERA")
     ] = "0",
     mic: Annotated[
-        str, options.option("--mic", LIVE, "A microphone by (a part of) its name, default, or none.", metavar="NAME")
+        str, options.option("--mic", LIVE, "Microphone by name or part of it, default, or none.", metavar="NAME")
     ] = "default",
     duration: Annotated[
         float | None,
-        options.option("--duration", LIVE, "End after so long.", min=0.1, metavar="SECONDS", show_default="never"),
+        options.option("--duration", LIVE, "Stop after this long.", min=0.1, metavar="SECONDS", show_default="never"),
     ] = None,
 ) -> None:
-    """Watch a camera and listen to a microphone, for as long as you like, and answer questions meanwhile."""
+    """Watch a camera, listen to a microphone, and answer questions while they run."""
     from omnitide_cli.session.run import run_session
     from omnitide_cli.session.sources import LiveDevices
 

@@ -24,11 +24,14 @@ omnitide models pull qwen2.5-omni-3b
 
 omnitide models info my.gguf
 
-An interrupted pull goes on where it was. Downloads lie in Hugging Face's cache (HF_HOME), where other tools find them;
-HF_HUB_OFFLINE=1 forbids to ask a network. Your own files need no manifest: --model my.gguf --mmproj my-mmproj.gguf
+An interrupted pull resumes. Downloads are kept in Hugging Face's cache
+(HF_HOME), where other tools find them too. HF_HUB_OFFLINE=1 disables network
+access. Your own files need no manifest: --model my.gguf --mmproj my-mmproj.gguf
 """
 
-app = typer.Typer(help="List, fetch and remove models.", no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich")
+app = typer.Typer(
+    help="List, download and remove models.", no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich"
+)
 
 Name = Annotated[
     str,
@@ -39,12 +42,12 @@ Name = Annotated[
         autocompletion=complete_models,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a model.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per model.")]
 
 
 @app.command("list")
 def list_models(json_lines: Json = False) -> None:
-    """Show the known models and whether they are on this machine."""
+    """List the known models and whether they are on this machine."""
     from omnitide_cli.catalog.manifest import load_manifest, model_names
     from omnitide_cli.commands.models_view import list_lines
 
@@ -72,7 +75,9 @@ def info(model: Name, json_object: Json = False) -> None:
 @app.command(epilog="omnitide models pull qwen2.5-omni-3b")
 def pull(
     model: Name,
-    check: Annotated[bool, typer.Option("--check", help="Compare checksums of what is here already, too.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also verify the checksums of files that are already here.")
+    ] = False,
 ) -> None:
     """Download a model, or the rest of it."""
     from omnitide_cli.catalog.files import check_files, fetch_files, find_manifest
@@ -90,7 +95,9 @@ def pull(
 
 
 @app.command(epilog="omnitide models remove qwen2.5-omni-3b --yes")
-def remove(model: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False) -> None:
+def remove(
+    model: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
+) -> None:
     """Delete a downloaded model from Hugging Face's cache."""
     from omnitide_cli.catalog.files import file_states, find_manifest, remove_files, unfinished_bytes
     from omnitide_cli.formats.words import size
@@ -102,10 +109,8 @@ def remove(model: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="D
         return
     if not yes and _is_downloaded(manifest):
         if not sys.stdin.isatty():
-            raise UsageError(f"{manifest.name} would be deleted ({size(here)})", "say --yes if that is meant")
-        typer.confirm(
-            f"Delete {manifest.name} ({size(here)}) from the cache that other tools may use, too?", abort=True
-        )
+            raise UsageError(f"{manifest.name} would be deleted ({size(here)})", "add --yes to confirm")
+        typer.confirm(f"Delete {manifest.name} ({size(here)}) from the cache? Other tools may use it too.", abort=True)
     print(f"{size(remove_files(manifest))} freed")
 
 

@@ -20,9 +20,9 @@ def list_lines(models: list[Described], out: TextIO) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("name", "state", "size"):
         table.add_column(title, no_wrap=True)
-    table.add_column("what it is")
+    table.add_column("description")
     for model in models:
-        marked = f"{model['description']} Used where --model is left out." if model["default"] else model["description"]
+        marked = f"{model['description']} The default." if model["default"] else model["description"]
         table.add_row(model["name"], model["state"], size(model["bytes"]), f"{marked} Licence: {model['license']}")
     console = Console(file=out, width=columns(out) if out.isatty() else 100, highlight=False, markup=False)
     with console.capture() as capture:
@@ -40,8 +40,8 @@ def info_lines(model: Described, out: TextIO) -> None:
     ]
     rows += [(file["role"], f"{size(file['bytes'])}  {file['path'] or file['name']}") for file in model["files"]]
     rows += [
-        ("a second", f"{_picture(model)}, {model['audio_tokens_per_second'] or 'none'} of sound"),
-        ("cache", f"{size(model['cache_bytes_per_token'])} a token (f16)"),
+        ("per second", f"{_picture(model)}, {model['audio_tokens_per_second'] or 'no'} of audio"),
+        ("cache", f"{size(model['cache_bytes_per_token'])} per token (f16)"),
         ("asks", model["default_question"]),
     ]
     for line in table_lines(rows, columns(out) if out.isatty() else None):
@@ -51,4 +51,4 @@ def info_lines(model: Described, out: TextIO) -> None:
 def _picture(model: Described) -> str:
     least, most = model["image_tokens"], model["most_image_tokens"]
     raised = f" ({most} with --image-tokens {most})" if most > least else ""
-    return f"at most {least} tokens of picture{raised}"
+    return f"at most {least} tokens of image{raised}"

@@ -43,7 +43,7 @@ def check_names(what: str, names: Iterable[str], known: Sequence[str]) -> None:
     """Raise UsageError for the first of a repeatable option's names (`--<what>`) that isn't known."""
     for name in names:
         if name not in known:
-            raise UsageError(f"--{what} {name}: there is no such {what}", f"choose of {', '.join(known)}")
+            raise UsageError(f"--{what} {name}: there is no such {what}", f"choose from {', '.join(known)}")
 
 
 def complete_models(incomplete: str) -> list[str]:
@@ -57,7 +57,7 @@ Model = Annotated[
     option(
         "--model",
         MODEL,
-        "A known model, or the path of a .gguf file or of a manifest.",
+        "A known model, or the path of a .gguf file or a manifest.",
         metavar="NAME|PATH",
         show_default="omnitide-demo",
         autocompletion=complete_models,
@@ -65,105 +65,131 @@ Model = Annotated[
 ]
 Mmproj = Annotated[
     str | None,
-    option("--mmproj", MODEL, "The encoders of a .gguf model.", metavar="PATH", show_default=False),
+    option("--mmproj", MODEL, "Vision and audio encoders for a .gguf model.", metavar="PATH", show_default=False),
 ]
-System = Annotated[
-    str | None, option("--system", MODEL, "The system text.", metavar="TEXT", show_default="the model's")
-]
+System = Annotated[str | None, option("--system", MODEL, "System prompt.", metavar="TEXT", show_default="the model's")]
 
 Ask = Annotated[
     list[str] | None,
-    _question_option("--ask", "Ask after the last second. Repeatable.", metavar="TEXT", show_default=False),
+    _question_option("--ask", "Ask at the end. Repeatable.", metavar="TEXT", show_default=False),
 ]
 AskAt = Annotated[
     list[str] | None,
-    _question_option("--ask-at", "Ask at a time of the media. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
+    _question_option("--ask-at", "Ask at this time. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
 ]
 Every = Annotated[
     list[str] | None,
-    _question_option("--every", "Ask again and again. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
+    _question_option("--every", "Ask at this interval. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
 ]
 Questions = Annotated[
     Path | None,
     option(
         "--questions",
         QUESTIONS,
-        'Ask what a file says, one {"at": 12.5, "ask": "..."} a line.',
+        'Read questions from a JSONL file, one {"at": 12.5, "ask": "..."} per line.',
         metavar="FILE.jsonl",
         show_default=False,
     ),
 ]
-NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, not even what other settings say.")]
+NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, whatever other settings say.")]
 
 PolicyOption = Annotated[
-    Policy | None, option("--policy", HISTORY, "Which tokens stay when there are too many.", show_default="omnipick")
+    Policy | None,
+    option("--policy", HISTORY, "Which tokens to keep when the history is full.", show_default="omnipick"),
 ]
-LayoutOption = Annotated[
-    Layout | None, option("--layout", HISTORY, "Where they lie in the cache.", show_default="auto")
-]
+LayoutOption = Annotated[Layout | None, option("--layout", HISTORY, "Cache layout.", show_default="auto")]
 PositionsOption = Annotated[
     Positions | None,
-    option("--positions", HISTORY, "Whether kept tokens close ranks or keep their places.", show_default="compact"),
+    option("--positions", HISTORY, "Renumber kept tokens, or keep their original positions.", show_default="compact"),
 ]
 HighWatermark = Annotated[
     int | None,
-    option("--high-watermark", HISTORY, "More tokens than this are cut back.", metavar="TOKENS", show_default="2500"),
+    option("--high-watermark", HISTORY, "Evict above this many tokens.", metavar="TOKENS", show_default="2500"),
 ]
 LowWatermark = Annotated[
     int | None,
-    option("--low-watermark", HISTORY, "How far they are cut back.", metavar="TOKENS", show_default="1800"),
+    option("--low-watermark", HISTORY, "Evict down to this many tokens.", metavar="TOKENS", show_default="1800"),
 ]
 RecentUnits = Annotated[
     int | None,
-    option("--recent-units", HISTORY, "Newest seconds that stay whole.", min=1, metavar="N", show_default="what fits"),
+    option(
+        "--recent-units",
+        HISTORY,
+        "Keep this many of the newest units whole.",
+        min=1,
+        metavar="N",
+        show_default="what fits",
+    ),
 ]
 ImageSinks = Annotated[
     int | None,
-    option("--image-sinks", HISTORY, "First tokens kept of each older image.", min=0, metavar="N", show_default="4"),
+    option(
+        "--image-sinks",
+        HISTORY,
+        "Keep this many first tokens of each older image.",
+        min=0,
+        metavar="N",
+        show_default="4",
+    ),
 ]
 AudioSinks = Annotated[
     int | None,
-    option("--audio-sinks", HISTORY, "First tokens kept of each older sound.", min=0, metavar="N", show_default="4"),
+    option(
+        "--audio-sinks",
+        HISTORY,
+        "Keep this many first tokens of each older second of sound.",
+        min=0,
+        metavar="N",
+        show_default="4",
+    ),
 ]
 TextBudget = Annotated[
     int | None,
-    option("--text-budget", HISTORY, "Older text tokens that stay.", min=0, metavar="TOKENS", show_default="256"),
+    option(
+        "--text-budget", HISTORY, "Keep up to this many older text tokens.", min=0, metavar="TOKENS", show_default="256"
+    ),
 ]
 
 UnitSeconds = Annotated[
-    float, option("--unit-seconds", MEDIA, "Length of a unit: one frame and its sound.", min=0.1, max=30.0)
+    float, option("--unit-seconds", MEDIA, "Length of a unit in seconds: one frame and its sound.", min=0.1, max=30.0)
 ]
 ImageTokens = Annotated[
     int | None,
-    option("--image-tokens", MEDIA, "The most tokens of a frame.", min=4, metavar="N", show_default="the model's"),
+    option("--image-tokens", MEDIA, "Maximum tokens per frame.", min=4, metavar="N", show_default="the model's"),
 ]
-NoVideo = Annotated[bool, option("--no-video", MEDIA, "Leave the picture out.")]
-NoAudio = Annotated[bool, option("--no-audio", MEDIA, "Leave the sound out.")]
+NoVideo = Annotated[bool, option("--no-video", MEDIA, "Ignore the picture.")]
+NoAudio = Annotated[bool, option("--no-audio", MEDIA, "Ignore the sound.")]
 
 MaxAnswerTokens = Annotated[
     int | None,
-    option("--max-answer-tokens", ANSWERS, "The longest answer.", min=1, metavar="N", show_default="128"),
+    option("--max-answer-tokens", ANSWERS, "Maximum length of an answer.", min=1, metavar="N", show_default="128"),
 ]
 Temperature = Annotated[
     float | None,
-    option("--temperature", ANSWERS, "0 always takes the likeliest word.", min=0.0, show_default="0"),
+    option(
+        "--temperature", ANSWERS, "Sampling temperature; 0 always takes the likeliest token.", min=0.0, show_default="0"
+    ),
 ]
-Seed = Annotated[int | None, option("--seed", ANSWERS, "For temperatures above 0.", min=0, show_default="0")]
+Seed = Annotated[
+    int | None, option("--seed", ANSWERS, "Random seed for temperatures above 0.", min=0, show_default="0")
+]
 
 Ctx = Annotated[
     int | None,
-    option("--ctx", MACHINE, "Cells of the cache.", min=1, metavar="CELLS", show_default="what is needed"),
+    option(
+        "--ctx", MACHINE, "Size of the KV cache in tokens.", min=1, metavar="CELLS", show_default="as many as needed"
+    ),
 ]
 Threads = Annotated[
     int | None,
-    option("--threads", MACHINE, "Threads to compute with.", min=1, max=512, metavar="N", show_default="all cores"),
+    option("--threads", MACHINE, "CPU threads.", min=1, max=512, metavar="N", show_default="all cores"),
 ]
 GpuLayers = Annotated[
     int | None,
-    option("--gpu-layers", MACHINE, "Layers on the GPU; -1: all.", min=-1, metavar="N", show_default="-1"),
+    option("--gpu-layers", MACHINE, "Layers to put on the GPU; -1 for all.", min=-1, metavar="N", show_default="-1"),
 ]
 CacheTypeOption = Annotated[
-    CacheType | None, option("--cache-type", MACHINE, "How keys and values are stored.", show_default="f16")
+    CacheType | None, option("--cache-type", MACHINE, "Number format of cached keys and values.", show_default="f16")
 ]
 FlashAttentionOption = Annotated[
     FlashAttention | None, option("--flash-attn", MACHINE, "Use flash attention.", show_default="auto")
@@ -175,20 +201,20 @@ SaveSession = Annotated[
 ]
 Resume = Annotated[
     Path | None,
-    _one_run("--resume", SAVING, "Go on with a saved session.", metavar="FILE.tide", show_default=False),
+    _one_run("--resume", SAVING, "Resume a saved session.", metavar="FILE.tide", show_default=False),
 ]
 CheckpointEvery = Annotated[
     float,
     option(
         "--checkpoint-every",
         SAVING,
-        "Lose no more than this if the process dies; 0: save nothing.",
+        "Save a checkpoint this often; 0 for none.",
         min=0.0,
         metavar="SECONDS",
     ),
 ]
 
-Json = Annotated[bool, option("--json", OUTPUT, "Write every event to standard output, one JSON object a line.")]
+Json = Annotated[bool, option("--json", OUTPUT, "Write every event to standard output as NDJSON.")]
 Dashboard = Annotated[
     bool | None,
     option(
@@ -203,7 +229,7 @@ Transcript = Annotated[
     option(
         "--transcript",
         OUTPUT,
-        "Write the answers to a file, too.",
+        "Also write the answers to a file.",
         metavar="FILE.jsonl|.vtt|.srt",
         show_default=False,
     ),

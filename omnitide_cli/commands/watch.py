@@ -16,12 +16,14 @@ EPILOG = """
 
 omnitide watch clip.mp4 --ask "What is there?"
 
-omnitide watch clip.mp4 --ask-at "12.5=What is this?" --every "60=What is new?" --json
+omnitide watch clip.mp4 --ask-at "12.5=What is this?" --every "60=News?" --json
 
-omnitide watch talk.mp3 --model qwen2.5-omni-3b --ask "What is it about?" --transcript talk.vtt
+omnitide watch talk.mp3 --model qwen2.5-omni-3b --transcript talk.vtt
 
-Without a question: in a terminal the model's own question is asked every 10 s and typed lines are questions at the end.
-Options have variables (OMNITIDE_HIGH_WATERMARK=2000) and keys in omnitide.toml (high-watermark = 2000).
+Without a question, the model's own one is asked every 10 s in a terminal.
+You can type questions in the dashboard, and in plain text at the end.
+Options can also be set by variables (OMNITIDE_HIGH_WATERMARK=2000)
+or in omnitide.toml (high-watermark = 2000).
 """
 
 SOURCE_HELP = "A video or audio file, a stream URL, or - for standard input."
@@ -32,19 +34,21 @@ def watch(
     context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)],
     start: Annotated[
-        float, options.option("--start", options.MEDIA, "Where to begin.", min=0.0, metavar="SECONDS")
+        float, options.option("--start", options.MEDIA, "Start at this second.", min=0.0, metavar="SECONDS")
     ] = 0.0,
     duration: Annotated[
         float | None,
-        options.option("--duration", options.MEDIA, "How much to take.", metavar="SECONDS", show_default="all"),
+        options.option(
+            "--duration", options.MEDIA, "Stop after this much of it.", metavar="SECONDS", show_default="all"
+        ),
     ] = None,
-    loop: Annotated[int, options.option("--loop", options.MEDIA, "Play it so many times.", min=1, metavar="N")] = 1,
+    loop: Annotated[int, options.option("--loop", options.MEDIA, "Play it N times.", min=1, metavar="N")] = 1,
     pace: Annotated[
         Literal["fast", "realtime"],
-        options.option("--pace", options.MEDIA, "As fast as possible, or like a live stream."),
+        options.option("--pace", options.MEDIA, "As fast as possible, or in real time."),
     ] = "fast",
 ) -> None:
-    """Watch a video or listen to a recording, second by second, and answer questions about it."""
+    """Go through a video or recording second by second, and answer questions about it."""
     from omnitide_cli.session.run import run_session
     from omnitide_cli.session.sources import WatchedFile
 

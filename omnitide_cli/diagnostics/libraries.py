@@ -62,7 +62,7 @@ def _backend(found: probe.Found) -> list[Finding]:
     if Path("/proc/driver/nvidia/version").exists():
         text = "there is an NVIDIA GPU, but llama.cpp was built without CUDA"
         return [*findings, Finding(VERSIONS, "GPU", "missing", text, f"run: {CUDA}")]
-    return [*findings, Finding(VERSIONS, "GPU", "ok", "none used: llama.cpp was built for the processor")]
+    return [*findings, Finding(VERSIONS, "GPU", "ok", "none used: llama.cpp was built for the CPU only")]
 
 
 def _library(name: str, found: probe.Found, what: str, *, needed: bool = True) -> Finding:
@@ -93,7 +93,7 @@ def _pictures(found: probe.Found) -> Finding:
 
 def _hub(found: probe.Found) -> Finding:
     if error := found.get("error"):
-        remedy = "run: pip install huggingface_hub; the shipped model and your own files work without"
+        remedy = "run: pip install huggingface_hub; the shipped model and your own files work without it"
         return Finding(CODECS, "model hub", "missing", error, remedy)
     offline = "; HF_HUB_OFFLINE forbids downloads" if os.environ.get("HF_HUB_OFFLINE") else ""
     return Finding(CODECS, "model hub", "ok", f"huggingface_hub {found['version']}{offline}")
@@ -107,7 +107,7 @@ def _microphones(found: probe.Found) -> Finding:
         return Finding(DEVICES, "microphones", "missing", error, remedy)
     if not found["inputs"]:
         text = f"none ({found['portaudio']})"
-        return Finding(DEVICES, "microphones", "missing", text, "connect one; omnitide live --mic none goes without")
+        return Finding(DEVICES, "microphones", "missing", text, "connect one, or use omnitide live --mic none")
     return Finding(DEVICES, "microphones", "ok", ", ".join(found["inputs"]))
 
 
@@ -130,7 +130,7 @@ def _foreign_llama() -> list[Finding]:
             VERSIONS,
             "clash",
             "warning",
-            f"{name} brings its own {Path(file).name}: loaded in the same process, it breaks both",
+            f"{name} brings its own {Path(file).name}: loaded in the same process, both break",
             f"run: pip uninstall {name}; or give omnitide an environment of its own: uv tool install omnitide",
         )
         for name, file in sorted(brought.items())

@@ -35,7 +35,7 @@ def findings(context: typer.Context) -> list[Finding]:
         try:
             found += check()
         except Exception as error:  # a machine that is odd in a way we don't know
-            found.append(Finding(MACHINE, name, "warning", f"can't be looked at: {type(error).__name__}: {error}"))
+            found.append(Finding(MACHINE, name, "warning", f"can't be checked: {type(error).__name__}: {error}"))
     return found
 
 
@@ -57,7 +57,12 @@ def _cameras() -> list[Finding]:
     """By the system's list: opening one that is busy may hang."""
     if sys.platform != "linux":
         return [
-            Finding(DEVICES, "cameras", "ok", "not looked for on this system; omnitide live --camera 0 tries the first")
+            Finding(
+                DEVICES,
+                "cameras",
+                "ok",
+                "not searched for on this system; omnitide live --camera 0 tries the first one",
+            )
         ]
     cameras = []
     denied = []
@@ -71,7 +76,7 @@ def _cameras() -> list[Finding]:
         remedy = "run: sudo usermod -aG video $USER, then log in again"
         return [Finding(DEVICES, "cameras", "missing", f"no permission to use {', '.join(denied)}", remedy)]
     if not cameras:
-        return [Finding(DEVICES, "cameras", "missing", "none", "connect one, or use the URL of one in the network")]
+        return [Finding(DEVICES, "cameras", "missing", "none", "connect one, or use the URL of a network camera")]
     return [Finding(DEVICES, "cameras", "ok", ", ".join(cameras))]
 
 
@@ -100,7 +105,7 @@ def _memory() -> list[Finding]:
     left = size(free) if free is not None else "an unknown part"
     text = f"{left} of {size(total)} free; {cores} of {os.cpu_count()} cores"
     if free is not None and free < LEAST_MEMORY:
-        remedy = "close other programs: the shipped model takes about 200 MB, Qwen2.5-Omni 3B about 4 GB"
+        remedy = "close other programs: the shipped model needs about 200 MB, Qwen2.5-Omni 3B about 4 GB"
         return [Finding(MACHINE, "memory", "warning", text, remedy)]
     return [Finding(MACHINE, "memory", "ok", text)]
 
@@ -126,10 +131,10 @@ def _folder(name: str, path: Path) -> Finding:
     above = path
     while not above.exists() and above != above.parent:
         above = above.parent
-    not_yet = "" if above == path else " (not made yet)"
+    not_yet = "" if above == path else " (not created yet)"
     problem = _unwritable(above)
     if problem:
-        remedy = "give yourself the right to write there, or set OMNITIDE_HOME to another folder"
+        remedy = "make it writable for yourself, or set OMNITIDE_HOME to another folder"
         return Finding(MACHINE, name, "warning", f"{path}{not_yet}: {problem}", remedy)
     free = shutil.disk_usage(above).free
     if name == "downloads" and free < LEAST_DISK:
@@ -139,9 +144,9 @@ def _folder(name: str, path: Path) -> Finding:
 
 
 def _unwritable(folder: Path) -> str:
-    """Why nothing can be written there; tried, because rights alone don't tell of a full or read-only disk."""
+    """Why it can't be written there; tried, because rights alone don't tell of a full or read-only disk."""
     if not folder.is_dir():
-        return f"{folder} is no folder"
+        return f"{folder} is not a folder"
     try:
         with tempfile.TemporaryFile(dir=folder):
             return ""
@@ -154,9 +159,9 @@ def _terminal() -> list[Finding]:
     encoding = (stream.encoding or "unknown").lower()
     term = os.environ.get("TERM") or "not set"
     colour = "no colour (NO_COLOR)" if os.environ.get("NO_COLOR") else f"TERM {term}"
-    kind = "a terminal" if stream.isatty() else "no terminal: plain text"
+    kind = "a terminal" if stream.isatty() else "not a terminal: plain text"
     text = f"{kind}, {colour}, encoding {encoding}"
     if not encoding.replace("-", "").startswith("utf"):
-        remedy = "run: export LC_ALL=C.UTF-8; other characters than ASCII are replaced until then"
+        remedy = "run: export LC_ALL=C.UTF-8; until then, characters outside ASCII are replaced"
         return [Finding(MACHINE, "terminal", "warning", text, remedy)]
     return [Finding(MACHINE, "terminal", "ok", text)]

@@ -29,13 +29,13 @@ def run(name: str) -> Found:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
         found = json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1]) if done.stdout else None
     except subprocess.TimeoutExpired:
-        return {"error": f"it didn't answer within {TIMEOUT_S:.0f} s"}
+        return {"error": f"it did not answer within {TIMEOUT_S:.0f} s"}
     except (OSError, ValueError) as error:
-        return {"error": f"it can't be looked at: {error}"}
+        return {"error": f"it can't be checked: {error}"}
     if not isinstance(found, dict):
         ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return {"error": f"it ended with {ending}" + (f": {said[-1]}" if said else "")}
+        return {"error": f"it ended unexpectedly with {ending}" + (f": {said[-1]}" if said else "")}
     return found
 
 

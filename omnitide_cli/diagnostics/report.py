@@ -29,7 +29,7 @@ class Finding:
     found: str
     remedy: str = ""
     needed: bool = False
-    """Nothing can be watched without it."""
+    """Watching is impossible without it."""
 
 
 def is_well(findings: Sequence[Finding]) -> bool:

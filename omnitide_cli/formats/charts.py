@@ -40,7 +40,7 @@ def history_lines(snapshot: SessionSnapshot, width: int, charset: Charset, heigh
     moments = snapshot.moments
     if not moments:
         saved = snapshot.kind == "saved"
-        return [Text("a file doesn't tell how it came about" if saved else "no unit has been taken in yet")]
+        return [Text("a saved file keeps no history over time" if saved else "no unit has been added yet")]
     about = snapshot.about
     marks = (about.high_watermark, about.low_watermark) if about.policy != "full" else ()
     top = max(1, *(max(moment.page_span, moment.useful_cells) for moment in moments), *marks)
@@ -67,13 +67,13 @@ def history_words(snapshot: SessionSnapshot, charset: Charset) -> str:
         return ""
     unused = [max(moment.page_span - moment.useful_cells, 0) for moment in moments]
     each = snapshot.moment_units
-    scale = f" A column has the largest values of {counted(each, 'unit')} or more." if each > 1 else ""
+    scale = f" Each column shows the largest values of {counted(each, 'unit')} or more." if each > 1 else ""
     lines = " Lines: high and low watermark." if snapshot.about.policy != "full" else ""
     return (
-        f"{charset.steps[-1]} useful cells, {charset.gap} cells of the page span that hold nothing, over media time."
+        f"{charset.steps[-1]} useful cells, {charset.gap} empty cells within the page span, over media time."
         f"{lines}{scale} Newest: {moments[-1].useful_cells} useful in a page span of {moments[-1].page_span} cells"
-        f" ({unused[-1]} hold nothing). At most: {max(each.useful_cells for each in moments)} useful,"
-        f" page span {max(each.page_span for each in moments)}, {max(unused)} that hold nothing."
+        f" ({unused[-1]} empty). At most: {max(each.useful_cells for each in moments)} useful,"
+        f" page span {max(each.page_span for each in moments)}, {max(unused)} empty."
     )
 
 

@@ -19,7 +19,7 @@ SHORTEST_CUE_S = 1.0
 def open_transcript(path: Path) -> TranscriptSink:
     """A sink that writes `path`, in the format of its ending, once a session starts. Raises UsageError."""
     if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"--transcript {path}: unknown ending", f"use one of {', '.join(FORMATS)}")
+        raise UsageError(f"--transcript {path}: unknown file extension", f"use one of {', '.join(FORMATS)}")
     try:
         return TranscriptSink(path.open("a", encoding="utf-8", errors="replace", newline="\n"), path.suffix.lower())
     except OSError as error:

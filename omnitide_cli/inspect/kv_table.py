@@ -16,10 +16,14 @@ def class_rows(state: KvState) -> list[Row]:
     """The legend of the map: letter, cells, why they are still there."""
     classes = state.classes
     return [
-        ("M", f"must-keep {classes.must_keep}", "the system prompt: never deleted, never moved"),
-        ("S", f"selected {classes.selected_history}", "what the policy has chosen to keep of older units"),
+        ("M", f"must-keep {classes.must_keep}", "the system prompt: never evicted, never moved"),
+        ("S", f"selected {classes.selected_history}", "what the policy chose to keep of older units"),
         ("R", f"recent {classes.recent_context}", "the newest units, still whole"),
-        (".", f"empty {state.cells - state.useful_cells}", "free for what comes; small letters: a piece partly used"),
+        (
+            ".",
+            f"empty {state.cells - state.useful_cells}",
+            "free for new units; lower-case letters: a partly used subblock",
+        ),
     ]
 
 
@@ -28,30 +32,34 @@ def figure_rows(state: KvState) -> list[Row]:
     partial = sum(unit.partial for unit in state.units)
     pages = -(-state.cells // state.page_size)
     rows = [
-        ("cells", f"{state.cells}", f"the cache: {counted(pages, 'page')} of {state.page_size}; a token takes a cell"),
-        ("useful cells", f"{state.useful_cells}", f"tokens that the model can look back on: {_roles(state)}"),
+        (
+            "cells",
+            f"{state.cells}",
+            f"the cache: {counted(pages, 'page')} of {state.page_size}; one token fills one cell",
+        ),
+        ("useful cells", f"{state.useful_cells}", f"tokens the model can attend to: {_roles(state)}"),
         (
             "page span",
             f"{state.page_span}",
-            f"the highest used cell, in whole pages: {state.span_ratio:.2f} times the useful cells",
+            f"up to the highest used cell, in whole pages: {state.span_ratio:.2f} times the useful cells",
         ),
         (
             "physical span",
             f"{state.physical_span}",
-            f"what attention reads through, as llama.cpp rounds it; at most {state.peak_physical_span} so far",
+            f"what attention reads, as llama.cpp rounds it; at most {state.peak_physical_span} so far",
         ),
         (
             "holes",
             f"{state.holes}, largest {state.largest_hole}",
-            "empty cells below the highest used one: read, and of no use",
+            "empty cells below the highest used one: read for nothing",
         ),
         (
             "active",
             f"{counted(state.active_pages, 'page')}, {counted(state.active_subblocks, 'subblock')}",
-            f"those with a token in them; a subblock has {counted(state.subblock_size, 'cell')}",
+            f"those that hold a token; a subblock has {counted(state.subblock_size, 'cell')}",
         ),
         ("fragmentation", f"{state.fragmentation:.1%}", "share of the active pages that is empty"),
-        ("history", counted(len(state.units), "unit"), f"{partial} of them in part"),
+        ("history", counted(len(state.units), "unit"), f"{partial} of them partly"),
     ]
     if kv := state.kv_bytes:
         rows.insert(
@@ -86,7 +94,7 @@ def mean_rows(simulation: Simulation) -> list[Row]:
         (
             "mean page span",
             f"{simulation.mean_page_span:.0f}",
-            f"right after each maintenance: {simulation.mean_span_ratio:.2f} times the useful cells,"
+            f"right after each eviction: {simulation.mean_span_ratio:.2f} times the useful cells,"
             f" {simulation.mean_active_pages:.1f} active pages",
         ),
         (

@@ -120,7 +120,7 @@ def cache_parts(state: KvState, room: Canvas, more: Sequence[kv_table.Row] = ())
     else:
         parts += [_grid(classes, room), Text(), _grid([*kv_table.figure_rows(state), *more], room, LABEL_COLUMNS)]
     if state.units:
-        parts.append(Text("left of each unit, the oldest first (s system, q question, a answer):", "dim"))
+        parts.append(Text("tokens left of each unit, oldest first (s system, q question, a answer):", "dim"))
         steps = room.charset.steps.strip()
         for line in unit_lines(state.units, room.width - INDENT, steps, 1 if room.is_low else UNIT_LINES):
             parts.append(Text(" " * INDENT, no_wrap=True).append_text(line))
@@ -132,10 +132,8 @@ def _upkeep(snapshot: SessionSnapshot, room: Canvas) -> list[RenderableType]:
 
     rounds = f" ({snapshot.retentions} so far)" if snapshot.retentions > 1 else ""
     return [
-        Text.assemble(
-            (f"What was forgotten last{rounds}: ", "bold"), kv_words.retention_words(snapshot, brief=room.is_low)
-        ),
-        Text.assemble(("What was moved last: ", "bold"), kv_words.migration_words(snapshot)),
+        Text.assemble((f"Last eviction{rounds}: ", "bold"), kv_words.retention_words(snapshot, brief=room.is_low)),
+        Text.assemble(("Last move:  ", "bold"), kv_words.migration_words(snapshot)),
     ]
 
 

@@ -9,13 +9,13 @@ from omnitide_cli.runtime.events import Migration, Retention
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 
 RULES = {
-    "omnipick": "omnipick keeps the newest seconds whole; of older ones the markers and the first tokens of each"
-    " picture and sound, which attention leans on (sinks); of older talk as much as its budget allows",
+    "omnipick": "omnipick keeps the newest units whole; of older ones the markers and the first tokens of each"
+    " picture and sound, which attention leans on (sinks); of older conversation as much as its budget allows",
     "fifo": "fifo drops whole units, the oldest first",
     "token": "token drops the oldest tokens, wherever a unit begins or ends",
-    "streaming-llm": "streaming-llm keeps a few first tokens and the newest ones",
+    "streaming-llm": "streaming-llm keeps the first few tokens and the newest ones",
     "full": "full keeps everything until the cache is full",
-    "h2o": "h2o keeps the newest tokens and those that attention has looked at most",
+    "h2o": "h2o keeps the newest tokens and those that attention has read most",
 }
 
 
@@ -33,7 +33,7 @@ def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:
     elif snapshot.ended:
         life = f"ended {age}"
     else:
-        life = f"ended without taking leave (killed?), last seen {age}"
+        life = f"ended unexpectedly (killed?), last seen {age}"
     return f"{name}: {life}, at {clock(max(snapshot.clock, 0.0))} of the media"
 
 
@@ -60,12 +60,12 @@ def retention_words(snapshot: SessionSnapshot, *, brief: bool = False) -> str:
     about, done = snapshot.about, snapshot.retention
     rule = RULES.get(about.policy, f"the policy is {printable(about.policy)}")
     if done is None and snapshot.kind == "saved":
-        return f"A file doesn't tell. {rule[0].upper()}{rule[1:]}."
+        return f"A saved file doesn't record the last eviction. {rule[0].upper()}{rule[1:]}."
     if done is None:
         if about.policy == "full":
-            return f"Nothing is forgotten: {rule}."
+            return f"Nothing is evicted: {rule}."
         return (
-            f"Nothing is forgotten yet: the history has not grown above the high watermark ({about.high_watermark}"
+            f"Nothing has been evicted yet: the history has not grown above the high watermark ({about.high_watermark}"
             f" tokens). Then {rule}."
         )
     words = _retention(done, about.high_watermark, about.low_watermark)
@@ -76,8 +76,8 @@ def _retention(done: Retention, high: int, low: int) -> str:
     cause = f"above the high watermark ({high})" if done.before_tokens > high else "and room was needed"
     return (
         f"After unit {done.unit} the history was {done.before_tokens} tokens long, {cause}, so {done.deleted_tokens} of"
-        f" them were deleted, down to {done.after_tokens} (aim: {low}, the low watermark):"
-        f" {counted(done.full_units, 'unit')} left whole, {done.partial_units} in part, {done.dropped_units} dropped."
+        f" them were evicted, down to {done.after_tokens} (target: {low}, the low watermark):"
+        f" {counted(done.full_units, 'unit')} kept whole, {done.partial_units} in part, {done.dropped_units} dropped."
     )
 
 
@@ -85,9 +85,9 @@ def migration_words(snapshot: SessionSnapshot) -> str:
     """What was moved last, and what that won."""
     about, done = snapshot.about, snapshot.migration
     if done is None and snapshot.kind == "saved":
-        return f"A file doesn't tell; the layout is {printable(about.layout)}."
+        return f"A saved file doesn't record the last move; the layout is {printable(about.layout)}."
     if done is None:
-        return "Nothing was moved yet: nothing has been deleted that could have left holes."
+        return "Nothing has been moved yet: nothing was evicted that could have left holes."
     reason = printable(one_line(done.reason))
     if not done.accepted:
         because = f": {reason}" if reason else ""
@@ -100,7 +100,7 @@ def migration_words(snapshot: SessionSnapshot) -> str:
         moved = moved.replace("which fewer", "which leaves fewer").replace("which shorter", "which leaves a shorter")
         moved += f" {_pages(done)}"
     if done.rows_shifted:
-        moved += f" {counted(done.rows_shifted, 'row')} got new positions, so that what is left closes ranks in time."
+        moved += f" {counted(done.rows_shifted, 'row')} were renumbered, so that positions have no gaps."
     return moved
 
 

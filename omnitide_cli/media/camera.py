@@ -48,7 +48,9 @@ class Camera(Link):
         capture = open_capture(self._address)
         try:
             if not capture.grab():
-                raise DeviceError(f"the camera {self.device} can't be opened or gives no picture", _hint(self._address))
+                raise DeviceError(
+                    f"the camera {self.device} can't be opened or delivers no picture", _hint(self._address)
+                )
             played = _is_recording(self._address, capture)
             began = time.monotonic()
             while not self.closing:
@@ -105,7 +107,10 @@ def refuse_missing(address: str) -> None:
     if path.is_dir():
         raise DeviceError(f"the camera {address} is a folder", _hint(address))
     if not os.access(path, os.R_OK):
-        raise DeviceError(f"the camera {path} may not be read", "Add yourself to its group: usermod -aG video NAME.")
+        raise DeviceError(
+            f"the camera {path} can't be read: no permission",
+            "Add yourself to its group: sudo usermod -aG video $USER, then log in again.",
+        )
 
 
 def is_device(address: str) -> bool:
@@ -125,12 +130,12 @@ def _is_recording(address: str, capture: Capture) -> bool:
 
 def _others() -> str:
     found = sorted(str(path) for path in Path("/dev").glob("video*"))
-    return f"There are {', '.join(found)}. " if found else ""
+    return f"Found: {', '.join(found)}. " if found else ""
 
 
 def _hint(address: str) -> str:
-    check = "Check the address, the network and the login" if URL.match(address) else "Check that it is plugged in"
-    return f"{check}; --camera takes a number, a device, an address or a file, or none."
+    check = "Check the URL, the network and the login" if URL.match(address) else "Check that it is plugged in"
+    return f"{check}; --camera takes a number, a device, a URL, a file, or none."
 
 
 def _silence() -> None:

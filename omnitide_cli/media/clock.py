@@ -56,8 +56,8 @@ def timed(
             elif not -JUMP_S <= begin - expected <= LONGEST_PAUSE_S:
                 warn(
                     "clock-jump",
-                    f"the source's time jumps by {float(begin - expected):.1f} s; it is read on without the jump",
-                    "If picture and sound are apart from here on, write the file anew to repair its timestamps.",
+                    f"timestamps jump by {float(begin - expected):.1f} s; reading continues without the jump",
+                    "If picture and sound drift apart from here, remux the file to repair its timestamps.",
                 )
                 shift += expected - begin
                 begin = expected

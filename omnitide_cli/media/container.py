@@ -20,7 +20,9 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 OPEN_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 15.0
 NOT_MEDIA = frozenset({"tty", "bintext", "xbin", "idf", "adf"})  # libav draws text files as pictures of a terminal
-PIPE_HINT = "An MP4 with its index at the end can't be piped: name the file, or write it with -movflags +faststart."
+PIPE_HINT = (
+    "An MP4 with its index at the end can't be piped: give its path instead, or remux it with -movflags +faststart."
+)
 COVER = Disposition.attached_pic | Disposition.timed_thumbnails
 
 
@@ -82,13 +84,13 @@ def _decodable(stream: Stream) -> bool:
 def _refuse_unreadable(name: str, path: Path) -> None:
     try:
         if path.is_dir():
-            raise SourceError(f"{name} is a folder", "Name one video or sound file in it.")
+            raise SourceError(f"{name} is a folder", "Give the path of a video or audio file in it.")
         if path.stat().st_size == 0 and path.is_file():
             raise SourceError(f"{name} is empty", "Copy or record it again.")
     except FileNotFoundError:
-        raise SourceError(f"there is no file {name}", "Check the name; put quotes around one with spaces.") from None
+        raise SourceError(f"there is no file {name}", "Check the path, and quote it if it has spaces.") from None
     except (OSError, ValueError) as error:
-        raise SourceError(f"{name} can't be read: {reason(error)}", "Check the name and its permissions.") from error
+        raise SourceError(f"{name} can't be read: {reason(error)}", "Check the path and its permissions.") from error
 
 
 def _open_standard_input() -> InputContainer:
@@ -98,7 +100,7 @@ def _open_standard_input() -> InputContainer:
         container = av.open(sys.stdin.buffer, mode="r", metadata_errors="replace")
     except (FFmpegError, OSError) as error:
         raise SourceError(
-            f"standard input can't be read as video or sound: {reason(error)}",
+            f"standard input can't be read as video or audio: {reason(error)}",
             PIPE_HINT,
         ) from error
     return _with_media(container, display_name("-"))
@@ -106,17 +108,17 @@ def _open_standard_input() -> InputContainer:
 
 def _unreadable(name: str, local: Path | None, error: Exception) -> SourceError:
     if isinstance(error, PermissionError):
-        return SourceError(f"{name} can't be read: {reason(error)}", "Change its permissions or copy it.")
+        return SourceError(f"{name} can't be read: {reason(error)}", "Change its permissions, or copy it.")
     if local is None:
-        return SourceError(f"{name} can't be opened: {reason(error)}", "Check the address, the network and the login.")
+        return SourceError(f"{name} can't be opened: {reason(error)}", "Check the URL, the network and the login.")
     if _is_mp4_without_index(local):
         return SourceError(
-            f"{name} is cut off: its index (moov), which stands at the end, is missing",
-            "Copy it again in full; a recording that was interrupted needs a repair tool such as untrunc.",
+            f"{name} is cut off: its index (moov), which comes at the end, is missing",
+            "Copy it again in full; if the recording was interrupted, use a repair tool such as untrunc.",
         )
     return SourceError(
-        f"{name} is not video or sound that can be read: {reason(error)}",
-        "Check that it plays elsewhere; name a video or sound file.",
+        f"{name} can't be read as video or audio: {reason(error)}",
+        "Check that it plays elsewhere; give a video or audio file.",
     )
 
 
@@ -142,10 +144,10 @@ def _is_mp4_without_index(path: Path) -> bool:
 def _with_media(container: InputContainer, name: str) -> InputContainer:
     if container.format.name in NOT_MEDIA:
         container.close()
-        raise SourceError(f"{name} is text, not video or sound", "Name a video or sound file.")
+        raise SourceError(f"{name} is text, not video or audio", "Give a video or audio file.")
     if picture_stream(container) is None and sound_stream(container) is None:
         unknown = [s for s in container.streams if s.type in ("video", "audio") and not _decodable(s)]
         container.close()
-        why = "is in a format that this build of libav can't decode" if unknown else "has neither picture nor sound"
-        raise SourceError(f"{name} {why}", "Name a video or sound file, or convert it to H.264 and AAC.")
+        why = "is in a format that this build of libav can't decode" if unknown else "has neither video nor audio"
+        raise SourceError(f"{name} {why}", "Give a video or audio file, or convert it to H.264 and AAC.")
     return container

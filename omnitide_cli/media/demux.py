@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 
 from omnitide_cli.media.container import reason
 
-DAMAGE_HINT = "Copy or record it again if it matters."
+DAMAGE_HINT = "Copy or record it again if you need that part."
 LULL_S = 10
 LULL_BYTES = 64 << 20
 
@@ -94,7 +94,11 @@ class Demuxer:
         try:
             packet = next(self._packets, None)
         except (FFmpegError, OSError) as error:
-            self._warn("source-interrupted", f"reading stopped early: {reason(error)}", "What came before was used.")
+            self._warn(
+                "source-interrupted",
+                f"reading stopped early: {reason(error)}",
+                "Everything before that point was used.",
+            )
             return None
         if packet is None:
             return None
@@ -120,4 +124,4 @@ class Demuxer:
         """Something could not be decoded, or not be converted, as it should; the first time the user is told."""
         self.damaged += 1
         if self.damaged == 1:
-            self._warn("source-damaged", "a part of the source is damaged and was skipped", DAMAGE_HINT)
+            self._warn("source-damaged", "part of the source is damaged and was skipped", DAMAGE_HINT)

@@ -48,7 +48,7 @@ class Link(threading.Thread):
         if not self._settled.wait(timeout):
             raise DeviceError(
                 f"the {self.kind} {self.device} does not answer within {timeout:.0f} s",
-                f"Check that it is switched on and not in use elsewhere; --{self.flag} none goes without it.",
+                f"Check that it is switched on and not in use elsewhere, or go without it: --{self.flag} none.",
             )
         if self._first_error is not None:
             raise self._first_error
@@ -80,8 +80,8 @@ class Link(threading.Thread):
                 self._wait = FIRST_WAIT_S
             self._tell(
                 f"{self.kind}-lost",
-                f"the {self.kind} {self.device} was lost: {reason}",
-                "It is tried again until it is back; the session goes on.",
+                f"the {self.kind} {self.device} disconnected: {reason}",
+                "OmniTide keeps trying to reconnect; the session continues.",
             )
 
     def close(self, timeout: float = 0.5) -> None:
@@ -92,7 +92,7 @@ class Link(threading.Thread):
 
     def run(self) -> None:
         while not self.closing:
-            reason = "it gives no more data"
+            reason = "it stopped sending data"
             try:
                 self.work()
             except DeviceError as error:
@@ -100,12 +100,12 @@ class Link(threading.Thread):
                 self._fail_first(error)
             except Exception as error:  # whatever a driver does must not end the session
                 reason = f"{type(error).__name__}: {error}"
-                self._fail_first(DeviceError(f"the {self.kind} {self.device} failed: {reason}", "Try another one."))
+                self._fail_first(DeviceError(f"the {self.kind} {self.device} failed: {reason}", "Try another device."))
             if self.closing or self.ended:
                 self.connected = False
                 return
             self.lost(reason)
-            self._fail_first(DeviceError(f"the {self.kind} {self.device} gives no data", "Try another one."))
+            self._fail_first(DeviceError(f"the {self.kind} {self.device} sends no data", "Try another device."))
             self._closing.wait(self._wait)
             self._wait = min(2 * self._wait, LONGEST_WAIT_S)
 

@@ -41,7 +41,7 @@ def open_live(
     one doesn't within START_LIMIT_S, UsageError if there is none at all.
     """
     if camera == NONE and microphone == NONE:
-        raise UsageError("neither a camera nor a microphone is wanted", "Leave out --camera none or --mic none.")
+        raise UsageError("both --camera and --mic are none", "Leave out --camera none or --mic none.")
     source = LiveSource(
         fit=fit,
         camera=camera != NONE,
@@ -234,8 +234,8 @@ class LiveSource:
         if dropped and not self.dropped_frames:
             self.warn(
                 "frames-thinned",
-                "the model is behind: some seconds go without their picture, their sound is kept",
-                "A smaller model, a lower --image-tokens or shorter answers keep up.",
+                "the model is falling behind: some seconds are taken without their picture; their sound is kept",
+                "Use a smaller model, a lower --image-tokens, or shorter answers.",
             )
         self.dropped_frames += dropped
 
@@ -245,5 +245,5 @@ class LiveSource:
             self.warn(
                 "sound-lost",
                 f"some sound was lost ({self.lost_sound_s:.2f} s so far)",
-                "The machine is too busy to listen all the time: leave it a core with --threads.",
+                "The machine is too busy to keep listening: leave it a core with --threads.",
             )

@@ -30,7 +30,7 @@ SILENT_S = 1.5
 STARTING_S = 4.0
 """The same for its first block: sound servers may take their time."""
 
-WITHOUT = "--mic none goes without sound."
+WITHOUT = "To go without sound, use --mic none."
 
 
 class Microphone(Link):
@@ -69,7 +69,7 @@ class Microphone(Link):
             raise DeviceError(f"the microphone {self.device} failed: {error}", _hint(sounddevice)) from error
         finally:
             if not self.closing:
-                self.lost("it gives no more sound")  # now: closing a dead device may take its time
+                self.lost("it stopped sending sound")  # now: closing a dead device may take its time
             with suppress(sounddevice.PortAudioError):
                 stream.abort()
                 stream.close()
@@ -121,7 +121,7 @@ def load_sounddevice() -> Any:
         import sounddevice
     except OSError as error:
         raise DeviceError(
-            f"no microphone can be used: {error}",
+            f"microphones can't be used: {error}",
             f"Install PortAudio (Debian and Ubuntu: apt install libportaudio2, Fedora: dnf install portaudio,"
             f" macOS: brew install portaudio); {WITHOUT}",
         ) from error
@@ -132,7 +132,7 @@ def find_device(sounddevice: Any, name: str) -> int | str | None:
     """What sounddevice calls a device: its default, its number, or the one whose name holds `name`."""
     inputs = [device for device in sounddevice.query_devices() if device["max_input_channels"] > 0]
     if not inputs:
-        raise DeviceError("there is no microphone", f"Plug one in, or start the sound server; {WITHOUT}")
+        raise DeviceError("no microphone was found", f"Plug one in, or start the sound server. {WITHOUT}")
     if name == "default":
         return None
     wanted = name.casefold()

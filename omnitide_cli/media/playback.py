@@ -100,8 +100,8 @@ class Playback:
         if picture is None and sound is None:
             only = "sound" if video else "picture"
             raise UsageError(
-                f"{display_name(self._path)} has only {only}, and no {only} is taken",
-                "Leave out --no-audio, or choose a model that hears." if video else "Leave out --no-video.",
+                f"{display_name(self._path)} has only {only}, and {only} is switched off",
+                "Leave out --no-audio, or choose a model with an audio encoder." if video else "Leave out --no-video.",
             )
         local = local_path(self._path) is not None
         if picture is not None and sound is not None and local:
@@ -130,7 +130,7 @@ class Playback:
             track is None or (track.first is None and track.end is not None) for track in (self.picture, self.sound)
         ):
             raise SourceError(
-                f"no picture or sound could be decoded from {display_name(self._path)}",
+                f"no video or audio could be decoded from {display_name(self._path)}",
                 PIPE_HINT if self._path == "-" else "It may be damaged; if it comes from a server, download it first.",
             )
 
@@ -160,8 +160,9 @@ class Playback:
             return first
         self._tell(
             "clocks-apart",
-            f"picture and sound begin {track.first - first:.0f} s apart by their timestamps; they are read together",
-            "If they don't fit, write the file anew to repair its timestamps.",
+            f"picture and sound start {track.first - first:.0f} s apart by their timestamps;"
+            " they are read as if they began together",
+            "If they don't match, remux the file to repair its timestamps.",
         )
         return track.first
 

@@ -48,17 +48,17 @@ def open_source(
     """
     if unit_seconds < SHORTEST_UNIT_S:
         raise UsageError(
-            f"a unit of {unit_seconds} s is too short", f"Take at least {SHORTEST_UNIT_S} s, one audio token."
+            f"a unit of {unit_seconds} s is too short", f"Use at least {SHORTEST_UNIT_S} s, one audio token."
         )
     if not 0 <= start < math.inf or (duration is not None and not duration > 0) or loops < 1:
         raise UsageError(
-            f"start {start}, duration {duration}, loops {loops} make no part of {path}",
-            "start must be 0 or more, duration more than 0, loops 1 or more.",
+            f"start {start}, duration {duration}, loops {loops} leave nothing of {path} to play",
+            "--start must be 0 or more, --duration above 0, --loop 1 or more.",
         )
     if not (video or audio):
-        raise UsageError("neither picture nor sound is wanted", "Leave out --no-video or --no-audio.")
+        raise UsageError("both video and audio are switched off", "Leave out --no-video or --no-audio.")
     if loops > 1 and path == "-":
-        raise UsageError("standard input can't be played twice", "Leave out --loop, or name a file.")
+        raise UsageError("standard input can't be played twice", "Leave out --loop, or give a file.")
     return MediaSource(
         path,
         fit=fit,
@@ -218,7 +218,7 @@ class MediaSource:
         self._warn_once(
             "sound-dropped",
             f"{sound.heard / SAMPLE_RATE * 1000:.1f} ms of sound at its edge are too short for an audio token",
-            "Nothing to do; a token takes 40 ms.",
+            "Nothing needs doing: a token takes 40 ms.",
         )
 
     def _report(self, play: Playback, end: float) -> None:
@@ -233,7 +233,7 @@ class MediaSource:
                 self._warn_once(
                     "source-truncated",
                     f"{display_name(self.path)} is cut off: {end:.1f} s of {known:.1f} s could be read",
-                    "Copy or record it again if the rest matters.",
+                    "Copy or record it again if you need the rest.",
                 )
         if play.damaged > 1:
             self._warn_once(
@@ -246,8 +246,8 @@ class MediaSource:
             if play.sound.late_samples > SAMPLE_RATE:
                 self._warn_once(
                     "sound-late",
-                    f"{play.sound.late_samples / SAMPLE_RATE:.1f} s of sound came too late for their picture",
-                    "The source is badly interleaved: read it as a file, not through a pipe.",
+                    f"{play.sound.late_samples / SAMPLE_RATE:.1f} s of sound arrived too late for its picture",
+                    "The source is badly interleaved: read it as a file rather than through a pipe.",
                 )
 
     def _warn_once(self, code: str, message: str, hint: str) -> None:

@@ -203,7 +203,7 @@ class Engine:
         self._notices.clear()
         sound = unit.audio
         if sound is not None and len(sound) < MIN_SOUND:
-            message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were left out"
+            message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were ignored"
             notices.append(Notice(code="sound-too-short", message=message))
             sound = None
         if unit.frame is None and sound is None:
@@ -237,11 +237,11 @@ class Engine:
     def _check_senses(self, sees: bool, hears: bool) -> None:
         if sees and not self._sees:
             raise ModelError(
-                f"{self._name} takes no pictures", "use --no-video, or a model with a vision encoder (--mmproj)"
+                f"{self._name} can't see pictures", "use --no-video, or a model with a vision encoder (--mmproj)"
             )
         if hears and not self._hears:
             raise ModelError(
-                f"{self._name} takes no sound: {self._why_deaf()}",
+                f"{self._name} can't hear sound: {self._why_deaf()}",
                 "use --no-audio, or a model with an audio encoder (--mmproj)",
             )
 
@@ -279,8 +279,8 @@ class Engine:
                 except CacheFull as error:
                     if self._options.policy == "full":
                         raise
-                    message = f"a question of {len(tokens)} tokens was not asked: {error.message}"
-                    yield Notice(code="question-too-long", message=message, hint="ask for less at once, or raise --ctx")
+                    message = f"a question of {len(tokens)} tokens could not be asked: {error.message}"
+                    yield Notice(code="question-too-long", message=message, hint="shorten it, or raise --ctx")
                     return
                 session.generate_begin(at)
                 try:
@@ -389,8 +389,12 @@ class Engine:
 def standing_notices(model: Model, options: EngineOptions) -> list[Event]:
     """What the user should know of the settings; told with the first unit."""
     if options.cache_type == "q8_0" and not model.caches_on_gpu:
-        message = "a q8_0 cache halves memory, but attention takes several times as long on a CPU"
-        return [Notice(code="slow-cache-type", message=message, hint="leave out --cache-type unless memory is short")]
+        message = "a q8_0 cache halves memory, but makes attention several times slower on a CPU"
+        return [
+            Notice(
+                code="slow-cache-type", message=message, hint="leave out --cache-type unless you are short of memory"
+            )
+        ]
     return []
 
 

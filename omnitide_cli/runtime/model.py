@@ -104,7 +104,8 @@ class Model:
         watcher.reraise()
         if not self._model:
             raise ModelError(
-                f"{path} can't be loaded: {self._why()}", "is it complete, and a language model in GGUF format?"
+                f"{path} can't be loaded: {self._why()}",
+                "check that the file is complete and a language model in GGUF format",
             )
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise ModelError(f"{path} is not a decoder-only language model", "choose a model that generates text")
@@ -136,7 +137,7 @@ class Model:
         context = llama.llama_init_from_model(self._model, params)
         if not context:
             raise ModelError(
-                f"no context of {n_ctx} cells can be made: {self._why()}",
+                f"a context of {n_ctx} cells can't be created: {self._why()}",
                 "lower --ctx or the watermarks, or choose another --cache-type or --flash-attn",
             )
         return context
@@ -177,9 +178,7 @@ class Model:
         lib.ot_log_take_error()  # forget older ones
         self._mtmd = mtmd.mtmd_init_from_file(os.fsencode(path), self._model, params)
         if not self._mtmd:
-            raise ModelError(
-                f"{path} can't be loaded: {self._why()}", "is it the mmproj file that belongs to this model?"
-            )
+            raise ModelError(f"{path} can't be loaded: {self._why()}", "check that it is this model's mmproj file")
 
     def _why(self) -> str:
         line = text(lib.ot_log_take_error())

@@ -91,8 +91,8 @@ _ERRORS: dict[int, type[OmniTideError]] = {
 
 _HINTS = {
     lib.OT_ERR_UNSUPPORTED: "choose another model",
-    lib.OT_ERR_NO_ROOM: "raise --ctx, ask for less at once, or choose a policy that forgets (--policy omnipick)",
-    lib.OT_ERR_BROKEN: "this is a fault of OmniTide: please report it; start the session again",
+    lib.OT_ERR_NO_ROOM: "raise --ctx, feed less at once, or choose a policy that evicts (--policy omnipick)",
+    lib.OT_ERR_BROKEN: "this is a bug in OmniTide: please report it, and start the session again",
 }
 
 

@@ -91,11 +91,14 @@ def check_watermarks(options: EngineOptions) -> None:
     for name in COUNTS:
         count = getattr(options, name)
         if count is not None and not 0 <= count <= MOST_TOKENS:
-            raise UsageError(f"--{name.replace('_', '-')} {count}: not from 0 to {MOST_TOKENS}", "choose another")
+            raise UsageError(
+                f"--{name.replace('_', '-')} {count}: must be between 0 and {MOST_TOKENS}",
+                "choose a number in that range",
+            )
     low, high = options.low_watermark, options.high_watermark
     if not 0 < low < high:
         raise UsageError(
-            f"the low watermark {low} is not above 0 and below the high watermark {high}",
+            f"the low watermark {low} must be above 0 and below the high watermark ({high})",
             "for example --high-watermark 2500 --low-watermark 1800",
         )
     if options.policy != "full" and options.ctx is not None and high >= options.ctx:
@@ -110,11 +113,11 @@ def check_policy(options: EngineOptions) -> None:
         return
     if options.flash_attn == "on":
         raise UsageError(
-            "--policy h2o reads attention, which flash attention doesn't show",
-            "choose --flash-attn off, or another policy",
+            "--policy h2o needs attention weights, which flash attention doesn't expose",
+            "use --flash-attn off, or choose another policy",
         )
     if options.cache_type == "q8_0":
         raise UsageError(
-            "--policy h2o reads attention, and a q8_0 cache needs flash attention, which doesn't show it",
-            "choose --cache-type f16, or another policy",
+            "--policy h2o needs attention weights, and a q8_0 cache needs flash attention, which doesn't expose them",
+            "use --cache-type f16, or choose another policy",
         )

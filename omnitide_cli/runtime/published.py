@@ -30,7 +30,7 @@ def open_folder(folder: Path) -> None:
     known = folder.lstat()
     trusted = folder.parent.stat().st_uid in (0, os.getuid())  # who owns the parent could put another in its place
     if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.getuid() or not trusted:
-        raise PermissionError(0, "it isn't a folder of this user", str(folder))
+        raise PermissionError(0, "it isn't a folder that belongs to this user", str(folder))
     if stat.S_IMODE(known.st_mode) != 0o700:
         folder.chmod(0o700)
 
@@ -54,10 +54,10 @@ def choose(folder: Path, wanted: str | None) -> tuple[SessionSnapshot, str]:
     None is the newest that runs, else the one that ended last. Raises SessionFileError when there is none.
     """
     found, damaged = sessions(folder)
-    unread = f"{damaged} damaged snapshot files in {folder} were passed over" if damaged else ""
+    unread = f"damaged snapshot files in {folder} were skipped: {damaged}" if damaged else ""
     if not found:
         raise SessionFileError(
-            "there is no session to look into" + (f" ({unread})" if unread else ""),
+            "there is no session to inspect" + (f" ({unread})" if unread else ""),
             "start one in another terminal, for example omnitide watch FILE --pace realtime;"
             " or simulate one: omnitide inspect-kv --simulate 60 --image 256 --audio 25",
         )
@@ -69,9 +69,9 @@ def choose(folder: Path, wanted: str | None) -> tuple[SessionSnapshot, str]:
         meant = meant or [each for each in found if each.state.session.startswith(wanted)]
     if len(meant) != 1:
         kind = "no session is" if not meant else f"{len(meant)} sessions are"
-        raise SessionFileError(f"{kind} called '{wanted}'", f"there are: {', '.join(names[:SHOWN])}")
+        raise SessionFileError(f"{kind} called '{wanted}'", f"choose from {', '.join(names[:SHOWN])}")
     others = [each.state.session for each in found if each.state.running and each is not meant[0]]
-    running = f"Running, too: {', '.join(others[:SHOWN])}." if others else ""
+    running = f"Also running: {', '.join(others[:SHOWN])}." if others else ""
     return meant[0], " ".join(part for part in (running, f"{unread}." if unread else "") if part)
 
 

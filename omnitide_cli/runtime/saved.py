@@ -172,4 +172,4 @@ def _read_fields(kind: Any, value: Any, where: str) -> Any:
 
 
 def _wrong(where: str) -> SessionFileError:
-    return SessionFileError(f"what it says of '{where}' is damaged")
+    return SessionFileError(f"its '{where}' is damaged")

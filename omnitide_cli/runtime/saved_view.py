@@ -20,7 +20,7 @@ def saved_snapshot(path: Path) -> SessionSnapshot:
     file = read_session(path)
     saved = file.saved
     if not file.state.size or saved.engine.cells > MOST_TOKENS:
-        damaged(path, "it has no history that a cache could hold")
+        damaged(path, "its history doesn't fit any cache")
     try:
         options = EngineOptions(**asdict(saved.options))
         with History(options, saved.engine.cells, mrope=file.state[0] != 0) as history:

@@ -47,9 +47,9 @@ def check_writable(path: Path, flag: str) -> None:
     """Raise UsageError when a session could not be written there."""
     folder = path.resolve().parent
     if not folder.is_dir():
-        raise UsageError(f"{flag} {path}: there is no folder {folder}", "make it, or choose another place")
+        raise UsageError(f"{flag} {path}: there is no folder {folder}", "create it, or choose another place")
     if path.is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"{flag} {path}: nothing can be written there", "choose another place")
+        raise UsageError(f"{flag} {path}: it can't be written there", "choose another place")
 
 
 def write_session(path: Path, session: SessionFile) -> None:
@@ -93,12 +93,12 @@ def read_session(path: Path) -> SessionFile:
             return _read(file, path)
     except FileNotFoundError as error:
         message = f"{path} does not exist"
-        raise SessionFileError(message, "check the path, or start anew without --resume") from error
+        raise SessionFileError(message, "check the path, or start afresh without --resume") from error
     except OSError as error:
         message = f"{path} can't be read: {error.strerror or error}"
         raise SessionFileError(message, "check the path and its permissions") from error
     except MemoryError as error:
-        raise SessionFileError(f"{path} is larger than memory", "start anew without --resume") from error
+        raise SessionFileError(f"{path} is larger than memory", "start afresh without --resume") from error
 
 
 def _without_waiting(name: str, flags: int) -> int:
@@ -109,16 +109,16 @@ def _read(file: BinaryIO, path: Path) -> SessionFile:
     status = os.fstat(file.fileno())
     prefix = file.read(PREFIX.size) if stat.S_ISREG(status.st_mode) else b""
     if prefix[: len(MAGIC)] != MAGIC:
-        hint = "give a file that --save-session, /save or a checkpoint has written"
-        raise SessionFileError(f"{path} is no session of OmniTide", hint)
+        hint = "give a file written by --save-session, /save or a checkpoint"
+        raise SessionFileError(f"{path} is not an OmniTide session", hint)
     if len(prefix) < PREFIX.size:
         damaged(path, "it ends too early")
     _, number, header_bytes, state_bytes = PREFIX.unpack(prefix)
     if number != FORMAT:
-        message = f"{path} has format {number}, this version of OmniTide reads format {FORMAT}"
+        message = f"{path} has format {number}; this version of OmniTide reads format {FORMAT}"
         raise SessionFileError(message, "resume it with the version that saved it")
     if PREFIX.size + header_bytes + state_bytes + DIGEST_BYTES != status.st_size or header_bytes > LARGEST_HEADER:
-        damaged(path, "its size is not what it says")
+        damaged(path, "its size differs from what its header says")
     body = file.read(header_bytes + state_bytes)
     if hashlib.sha256(prefix + body).digest() != file.read(DIGEST_BYTES):
         damaged(path, "its checksum is wrong")
@@ -127,10 +127,10 @@ def _read(file: BinaryIO, path: Path) -> SessionFile:
     except SessionFileError as error:
         damaged(path, error.message)
     except (ValueError, RecursionError):
-        damaged(path, "its header is no JSON")
+        damaged(path, "its header is not JSON")
     return SessionFile(saved, np.frombuffer(body, dtype=np.uint8, offset=header_bytes))
 
 
 def damaged(path: Path, what: str) -> NoReturn:
     """Raise the SessionFileError for a file that can't be used."""
-    raise SessionFileError(f"{path} is damaged: {what}", "take another copy of it, or start anew without --resume")
+    raise SessionFileError(f"{path} is damaged: {what}", "use another copy, or start afresh without --resume")

@@ -91,8 +91,8 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     check_watermarks(options)
     if options.policy == "h2o":
         raise UsageError(
-            "--policy h2o retains what a model attends to, which a simulation without a model doesn't know",
-            "choose another policy, or inspect a session that runs with h2o",
+            "--policy h2o keeps what a model attends to, and a simulation has no model",
+            "choose another policy, or inspect a real session that uses h2o",
         )
     check_low_watermark(options, stream.system_tokens)
     full = options.policy == "full"
@@ -100,7 +100,7 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     cells = options.ctx or whole_pages(most, page_size)
     if cells > MOST_CELLS:
         raise UsageError(
-            f"a cache of {cells} cells is beyond what can be simulated ({MOST_CELLS})", "simulate fewer units"
+            f"a cache of {cells} cells is too large to simulate (at most {MOST_CELLS})", "simulate fewer units"
         )
     subblock_size = page_size // 2 if page_size % 2 == 0 else page_size
     record, timeline = _Record(), Timeline()

@@ -20,7 +20,7 @@ def check_low_watermark(options: EngineOptions, system_tokens: int) -> None:
     if options.policy != "full" and options.low_watermark < least:
         raise UsageError(
             f"the low watermark ({options.low_watermark}) is below the system prompt and one unit ({least} tokens)",
-            "raise --low-watermark, or shorten --system or lower --image-tokens",
+            "raise --low-watermark, shorten --system, or lower --image-tokens",
         )
 
 
@@ -58,8 +58,8 @@ def shortage(cells: int, options: EngineOptions, model: Model) -> str | None:
     if available is None or needed <= available:
         return None
     return (
-        f"a cache of {cells} cells takes {needed / 1e9:.1f} GB with what attention needs,"
-        f" {available / 1e9:.1f} GB of memory are free"
+        f"a cache of {cells} cells takes {needed / 1e9:.1f} GB including what attention needs, but only"
+        f" {available / 1e9:.1f} GB of memory is free"
     )
 
 

@@ -49,13 +49,13 @@ def read_snapshot(path: Path) -> SessionSnapshot:
     try:
         fields_of_file = json.loads(_read(path))
         if not isinstance(fields_of_file, dict) or fields_of_file.get("format") != FORMAT:
-            raise ValueError("it has another format")
+            raise ValueError("it has a different format")
         snapshot = _build(SessionSnapshot, fields_of_file, "")
         _check(snapshot)
     except OSError as error:
         raise SessionFileError(f"{path}: {error.strerror or error}", NOT_READABLE) from error
     except (ValueError, RecursionError) as error:  # the JSON's, the encoding's, and ours
-        raise SessionFileError(f"{path} is no snapshot of a session: {error}", NOT_READABLE) from error
+        raise SessionFileError(f"{path} is not a session snapshot: {error}", NOT_READABLE) from error
     return snapshot
 
 
@@ -64,7 +64,7 @@ def _read(path: Path) -> str:
     with os.fdopen(descriptor, encoding="utf-8") as file:
         known = os.fstat(descriptor)
         if not stat.S_ISREG(known.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if known.st_size > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES} bytes")
         return file.read(MOST_BYTES)
@@ -80,23 +80,23 @@ def _build(kind: Any, value: Any, where: str) -> Any:
         return _build_object(kind, value, where)
     if get_origin(kind) is tuple:
         if not isinstance(value, list):
-            raise ValueError(f"{where} is no list")
+            raise ValueError(f"{where} is not a list")
         each, *more = get_args(kind)
         if more != [...] and len(value) != 1 + len(more):
-            raise ValueError(f"{where} has another length")
+            raise ValueError(f"{where} has the wrong length")
         return tuple(_build(each, item, where) for item in value)
     if kind is float and type(value) is int:
         value = float(value) if abs(value) <= LARGEST else math.inf
     if type(value) is not kind:
-        raise ValueError(f"{where} is no {kind.__name__}")
+        raise ValueError(f"{where} is not a {kind.__name__}")
     if isinstance(value, int | float) and not abs(value) <= LARGEST:  # what is no number at all is neither
-        raise ValueError(f"{where} is beyond any measure")
+        raise ValueError(f"{where} is too large")
     return value
 
 
 def _build_object(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
-        raise ValueError(f"{where or 'it'} is no object")
+        raise ValueError(f"{where or 'it'} is not an object")
     hints = _hints(kind)
     found = {}
     for field in fields(kind):

@@ -23,7 +23,7 @@ def sequence_state(model: Model) -> NDArray[np.uint8]:
     context: Any = ctypes.cast(model.context_address, llama.llama_context_p_ctypes)
     state = np.empty(llama.llama_state_seq_get_size(context, SEQUENCE), dtype=np.uint8)
     if llama.llama_state_seq_get_data(context, _bytes(state), state.size, SEQUENCE) != state.size:
-        raise RuntimeFailure("llama.cpp could not write out what is cached")
+        raise RuntimeFailure("llama.cpp could not export the cache")
     return state
 
 
@@ -53,7 +53,7 @@ class StockContext:
         """Cache what `sequence_state` gave, and nothing else."""
         self.clear()
         if not llama.llama_state_seq_set_data(self._context, _bytes(state), state.size, SEQUENCE):
-            raise RuntimeFailure("llama.cpp could not take the cached rows")
+            raise RuntimeFailure("llama.cpp could not import the cached rows")
 
     def clear(self) -> None:
         """Forget everything."""

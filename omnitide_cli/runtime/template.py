@@ -36,8 +36,8 @@ class TokenTemplate:
             for name in _SPECIAL.findall(part):
                 if len(model.tokenize(name, special=True)) != 1:
                     raise ModelError(
-                        f"the vocabulary has no token {name}, which this prompt layout needs",
-                        "choose the manifest that belongs to this model with --model",
+                        f"the vocabulary has no token {name}, which this prompt template needs",
+                        "give the manifest of this model with --model",
                     )
             return model.tokenize(part, special=True)
 

@@ -91,7 +91,7 @@ class Checkpointer:
     def save(self, name: str) -> None:
         """`/save FILE`. Raises UsageError or RuntimeFailure."""
         if not name:
-            raise UsageError("/save needs a file", "for example /save monday.tide")
+            raise UsageError("/save needs a file name", "for example /save monday.tide")
         if not self._engine.can_save:
             raise UsageError("a session on llama.cpp's own memory can't be saved", "run it without --policy full")
         path = Path(name).expanduser()
@@ -137,8 +137,8 @@ class Checkpointer:
             self._has_written = True
         except (OmniTideError, OSError) as error:
             self._every_s = 0
-            message = f"no more checkpoints are made: {error}"
-            self._sink.emit(Notice("no-checkpoints", message, "the session goes on; /save FILE saves it elsewhere"))
+            message = f"checkpoints have stopped: {error}"
+            self._sink.emit(Notice("no-checkpoints", message, "the session continues; /save FILE saves it elsewhere"))
 
     def _tell(self, path: Path) -> None:
         self._sink.emit(SessionSaved(str(path), self._place.clock))

@@ -38,5 +38,5 @@ def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
 
 def sound_left_out(manifest: Manifest) -> SourceWarning:
     """What is told when a source has sound and the model has no encoder for it."""
-    message = f"{manifest.title} takes no sound: it is left out"
+    message = f"{manifest.title} can't hear sound, so it is ignored"
     return SourceWarning("no-sound", message, "--no-audio silences this warning")

@@ -22,7 +22,7 @@ def model_files(manifest: Manifest, mmproj: str | None, interrupt: Interrupt, ou
     with interrupt.raising():
         files = fetch_files(manifest, mmproj, outputs.console.say)
     if files.mmproj is None:
-        raise ModelError(f"{files.name} has no encoders: it can neither see nor hear", "give them with --mmproj FILE")
+        raise ModelError(f"{files.name} has no encoders: it can't see or hear", "give them with --mmproj FILE")
     return files
 
 

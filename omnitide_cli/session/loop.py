@@ -192,12 +192,12 @@ class SessionLoop:
         if self._is_over:
             return
         if unreached := schedule.unreached():
-            questions = "a question" if len(unreached) == 1 else f"{len(unreached)} questions"
+            questions = "a question was" if len(unreached) == 1 else f"{len(unreached)} questions were"
             self._emit(
                 Notice(
                     code="question-not-reached",
-                    message=f"the stream ended at {self._clock:g} s, before {questions} (at {unreached[0].at:g} s)",
-                    hint="--ask asks after the last second",
+                    message=f"the stream ended at {self._clock:g} s, before {questions} asked ({unreached[0].at:g} s)",
+                    hint="--ask asks at the end, whenever that is",
                 )
             )
         schedule.put_back(self._ask(schedule.final()))
@@ -238,7 +238,7 @@ class SessionLoop:
         command = self._commands.get(name.removeprefix("/"))
         if command is None:
             known = ", ".join([*(f"/{known}" for known in self._commands), QUIT])
-            self._emit(Notice(code="unknown-command", message=f"{name} is no command", hint=f"there are {known}"))
+            self._emit(Notice(code="unknown-command", message=f"{name} is not a command", hint=f"choose from {known}"))
             return
         try:
             command(argument)

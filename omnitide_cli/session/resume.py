@@ -45,7 +45,7 @@ class Resumption:
         self.saved: Saved = self.file.saved
         for name, known in NAMES.items():
             if getattr(self.saved.options, name) not in known:
-                damaged(path, f"what it says of '{name}' is damaged")
+                damaged(path, f"its '{name}' is damaged")
 
     def options(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """The saved settings under those that flags give. Raises UsageError for a change that can't be."""
@@ -53,7 +53,7 @@ class Resumption:
         if wanted["cache_type"] not in (None, saved.options.cache_type):
             raise UsageError(
                 f"--cache-type {wanted['cache_type']}: {self.path} was saved with {saved.options.cache_type}",
-                "leave --cache-type out, or start anew without --resume",
+                "leave out --cache-type, or start afresh without --resume",
             )
         merged = asdict(saved.options) | {name: value for name, value in wanted.items() if value is not None}
         if merged["policy"] == saved.options.policy == "full" and merged["ctx"] is None:
@@ -64,7 +64,7 @@ class Resumption:
         """The saved system text, which is in the history. Raises UsageError for another."""
         text = self.saved.model.system_text
         if wanted not in (None, text):
-            raise UsageError(f"--system: {self.path} was saved with another text", "leave --system out")
+            raise UsageError(f"--system: {self.path} was saved with another system prompt", "leave out --system")
         return text
 
     def schedule(self, wanted: Schedule, *, asked_anew: bool) -> Schedule:
@@ -87,14 +87,14 @@ class Resumption:
             if now != then:
                 other = "use the files it was saved with" if saved.name == model.name else f"--model {saved.name}"
                 raise SessionFileError(
-                    f"{self.path} was saved with {saved.name} and other {what} than {model.name} has now",
-                    f"{other}, or start anew without --resume",
+                    f"{self.path} was saved with {saved.name} and a different {what} from {model.name}'s",
+                    f"{other}, or start afresh without --resume",
                 )
 
     def refused(self, error: SessionFileError) -> SessionFileError:
         """What the native session says of the state, as an error that names the file."""
         return SessionFileError(
-            f"{self.path} can't be resumed: {error.message}", "leave out --ctx, or start anew without --resume"
+            f"{self.path} can't be resumed: {error.message}", "leave out --ctx, or start afresh without --resume"
         )
 
 
@@ -120,7 +120,7 @@ def plan_media(
     if not _is_same(saved, going_on):
         raise SessionFileError(
             f"{resumption.path} was saved while watching {saved.source}, not {going_on.source}",
-            "name that source, or say with --start where to go on in this one",
+            "use that source, or say with --start where to continue in this one",
         )
     return going_on
 

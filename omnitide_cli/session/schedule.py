@@ -142,7 +142,7 @@ def schedule_of(
 ) -> Schedule:
     """From the flags of `watch` and `live`. `default` is asked every DEFAULT_EVERY_S. Raises UsageError."""
     if any(not text.strip() for text in ask or ()):
-        raise UsageError("--ask '': the question is empty", "give a text, or leave --ask out")
+        raise UsageError("--ask '': the question is empty", "give a text, or leave out --ask")
     timed = [parse_timed(text, "--ask-at") for text in ask_at or ()]
     repeated = [parse_repeated(text, "--every") for text in every or ()]
     last = list(ask or ())
@@ -164,7 +164,7 @@ def parse_repeated(text: str, flag: str) -> Repeated:
     """`SECONDS=TEXT` with seconds above 0. Raises UsageError."""
     seconds, question = _split(text, flag)
     if seconds == 0:
-        raise UsageError(f"{flag} '{text}': the interval is 0", "give the seconds between two questions")
+        raise UsageError(f"{flag} '{text}': the interval is 0", "give the seconds between questions")
     return Repeated(seconds, question)
 
 
@@ -192,7 +192,7 @@ def read_questions(path: Path) -> tuple[list[Timed], list[str]]:
 
 
 def _question(line: str, where: str) -> tuple[float | None, str]:
-    expected = 'a line reads {"at": 12.5, "ask": "What is this?"}'
+    expected = 'a line looks like {"at": 12.5, "ask": "What is this?"}'
     try:
         fields = json.loads(line)
     except ValueError as error:
@@ -203,7 +203,7 @@ def _question(line: str, where: str) -> tuple[float | None, str]:
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f'{where}: "ask" is missing or empty', expected)
     if at is not None and (isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at < math.inf):
-        raise UsageError(f'{where}: "at" is no time in seconds', expected)
+        raise UsageError(f'{where}: "at" is not a time in seconds', expected)
     return at, text
 
 
@@ -215,7 +215,7 @@ def _split(text: str, flag: str) -> tuple[float, str]:
     except ValueError:
         seconds = math.nan
     if not equals or not 0 <= seconds < math.inf:
-        raise UsageError(f"{flag} '{text}': no time in seconds before a =", expected)
+        raise UsageError(f"{flag} '{text}': there is no time in seconds before the =", expected)
     if not question.strip():
         raise UsageError(f"{flag} '{text}': the question is empty", expected)
     return seconds, question.strip()

@@ -70,7 +70,7 @@ class WatchedFile:
     audio: bool = True
     is_paced: bool = False
     stays: bool = True
-    nothing_asked: str = "nothing will be asked; --ask TEXT asks after the last second"
+    nothing_asked: str = "no question will be asked; --ask TEXT asks one at the end"
 
     @property
     def title(self) -> str:
@@ -141,7 +141,7 @@ class LiveDevices:
     ends_input: bool = False
     is_paced: bool = False
     stays: bool = False
-    nothing_asked: str = 'nothing will be asked; --every "60=TEXT" asks every minute'
+    nothing_asked: str = 'no question will be asked; --every "60=TEXT" asks one every minute'
 
     def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia:
         seen_as = {

@@ -120,7 +120,9 @@ class PlainSink(Sink):
         elif answer.text or answer.stop != "interrupted":  # an answer that never began is none
             self._write(f"[{clock(answer.at)}] {one_line(answer.question)}\n{answer.text.strip()}\n")
         if answer.stop == "length":
-            self.notice(f"the answer was cut at {answer.tokens} tokens", "--max-answer-tokens allows more")
+            self.notice(
+                f"the answer was cut off at {answer.tokens} tokens", "--max-answer-tokens allows longer answers"
+            )
 
     def _end_answer(self) -> None:
         if self._in_answer:

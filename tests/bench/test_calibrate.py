@@ -56,7 +56,7 @@ def test_both_ways_are_measured_and_kept(
     assert [*costs] == ["off", "on"]
     assert {row["flash_attn"] for row in rows if row["type"] == "prediction"} == {"off", "on"}
     faster = min(costs, key=lambda way: costs[way]["unit_ms"])
-    assert f"{faster} is this model's default here from now on" in captured.err
+    assert f"{faster} is now this model's default here" in captured.err
     store = next(tmp_path.rglob("costs.json"))
     kept = json.loads(store.read_text(encoding="utf-8"))
     assert sorted(load_unit_ms(store, key) or 0 for key in kept) == sorted(row["unit_ms"] for row in costs.values())

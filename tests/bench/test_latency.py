@@ -139,7 +139,7 @@ def test_attention_is_a_part_of_the_update_and_grows_with_the_history(tiny: Path
 
 
 def no_room(_: Model, __: EngineOptions, n_ctx: int) -> int:
-    raise ModelError(f"no context of {n_ctx} cells can be made: out of memory")
+    raise ModelError(f"a context of {n_ctx} cells can't be created: out of memory")
 
 
 @pytest.mark.parametrize("told_by_the_system", [True, False])
@@ -222,7 +222,7 @@ def test_of_all_policies_one_that_can_not_be_is_left_out(capfd: pytest.CaptureFi
     few = ["--shape", "tiny", "--layers", "1", "--history", "4096", "--repeat", "1", "--cache-type", "q8_0"]
     assert command(app, ["bench", "latency", *few, "--json"]) == 0
     captured = capfd.readouterr()
-    assert "h2o is left out: --policy h2o reads attention" in captured.err
+    assert "h2o is left out: --policy h2o needs attention weights" in captured.err
     policies = {json.loads(line)["policy"] for line in captured.out.splitlines()}
     assert policies == {"full", "fifo", "token", "streaming-llm", "omnipick", "limit"}
 
@@ -235,7 +235,7 @@ def test_of_all_policies_one_that_can_not_be_is_left_out(capfd: pytest.CaptureFi
         (["--shape", "qwen9"], "--shape qwen9: there is no such shape"),
         (["--shape", "tiny", "--history", "1000"], "--history 1000: nothing is forgotten"),
         (["--shape", "tiny", "--image", "0", "--audio", "0"], "the units are empty"),
-        (["--policy", "h2o", "--flash-attn", "on"], "--policy h2o reads attention"),
+        (["--policy", "h2o", "--flash-attn", "on"], "--policy h2o needs attention weights"),
         (["--shape", "tiny", "--low-watermark", "40"], "below the system prompt and one unit"),
     ],
 )

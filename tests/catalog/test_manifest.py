@@ -112,7 +112,7 @@ def test_a_name_is_no_path(name: str) -> None:
         ("[frames]\n", "[frame]\n", r"missing table \[frames\]"),
         ("[audio]\n", "[audio]\nrate = 1\n", "unknown key audio.rate"),
         ("tokens_per_second = 25", "tokens_per_second = true", "audio.tokens_per_second has the wrong type: True"),
-        ("size = 112\n", "size = 0\n", "frames must be larger"),
+        ("size = 112\n", "size = 0\n", "frames must have a size"),
         ("max_tokens = 16\n", "max_tokens = 15\n", "can't have 15 tokens"),
         (
             'mode = "square"\nsize = 112\nmax_tokens = 16',

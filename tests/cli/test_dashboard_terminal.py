@@ -49,7 +49,7 @@ def test_questions_are_typed_and_answers_stay_on_the_terminal(watch: Open) -> No
     terminal = watch()
     terminal.wait_to_see("0:03 What is happening now?")
     terminal.wait_to_see("A red circle.")
-    terminal.wait_to_see("the end: ask, or /quit")
+    terminal.wait_to_see("the end: ask a question, or /quit")
     terminal.type("Und jetz\x7ft, 你好 🐟?\r")
     terminal.wait_to_see("0:03 Und jett, 你")
     terminal.type("/quit\r")

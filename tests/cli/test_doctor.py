@@ -146,7 +146,7 @@ def test_every_probe_answers(name: str) -> None:
 
 def test_a_probe_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "TIMEOUT_S", 0.001)
-    assert probe.run("arrays") == {"error": "it didn't answer within 0 s"}
+    assert probe.run("arrays") == {"error": "it did not answer within 0 s"}
 
 
 def test_a_folder_that_can_not_be_written_is_named(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_check_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> Non
     context: Any = SimpleNamespace()  # so that the settings can't be looked at, either
     found = {each.name: each for each in machine.findings(context)}
     assert "AttributeError" in found["settings"].found
-    assert found["memory"].found == "can't be looked at: RuntimeError: odd machine"
+    assert found["memory"].found == "can't be checked: RuntimeError: odd machine"
 
 
 def test_only_what_is_needed_decides() -> None:

@@ -53,7 +53,7 @@ def test_without_a_shape_bytes_are_unknown(omnitide: Omnitide) -> None:
 def test_attention_can_not_be_simulated(omnitide: Omnitide) -> None:
     result = omnitide(*PRESSURE, "--policy", "h2o")
     assert (result.code, result.out) == (2, "")
-    assert "--policy h2o retains what a model attends to" in result.err
+    assert "--policy h2o keeps what a model attends to" in result.err
     assert "Choose another policy" in result.err
 
 
@@ -90,12 +90,12 @@ def test_flags_reach_the_policy(omnitide: Omnitide) -> None:
     ("arguments", "part"),
     [
         (("--simulate", 5), "--image"),
-        (("mine", "--simulate", 5, "--image", 16), "exclude"),
-        (("--watch", "--simulate", 5, "--image", 16), "exclude"),
+        (("mine", "--simulate", 5, "--image", 16), "can't be used together"),
+        (("--watch", "--simulate", 5, "--image", 16), "can't be used together"),
         (("--simulate", 5, "--image", 16, "--low-watermark", 3000), "low watermark"),
         (("--simulate", 5, "--image", 1800), "low watermark"),
         (("--simulate", 0, "--image", 16), "--simulate"),
-        (("--simulate", 100_000_000, "--image", 256, "--policy", "full"), "beyond what can be simulated"),
+        (("--simulate", 100_000_000, "--image", 256, "--policy", "full"), "too large to simulate"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(omnitide: Omnitide, arguments: tuple[object, ...], part: str) -> None:

@@ -121,7 +121,7 @@ def test_plain_text_and_a_hint(omnitide: Omnitide, engine: Any, webcam: Loopback
     done = omnitide("live", "--camera", webcam.url, "--mic", "none", "--duration", 1.2)
     assert done.code == 0
     assert done.out == ""
-    assert "nothing will be asked" in done.err
+    assert "no question will be asked" in done.err
     assert "2 units" in done.err
 
 

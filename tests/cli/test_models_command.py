@@ -60,7 +60,7 @@ def test_a_pull_that_is_interrupted_goes_on_later(manifest: Path, tmp_path: Path
 
         done = subprocess.run([*COMMAND, "pull", str(manifest)], env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        assert "going on after" in done.stderr
+        assert "resuming after" in done.stderr
         assert Path(done.stdout.strip()).read_bytes() == LARGE
         assert hub.ranges == ["", f"bytes={arrived}-"]
 

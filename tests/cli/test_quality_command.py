@@ -128,12 +128,15 @@ def test_a_sweep_is_drawn_as_curves(omnitide: Omnitide, tmp_path: Path) -> None:
     ("flags", "part"),
     [
         (("--policy", "best"), "--policy best: there is no such policy"),
-        (("--watermarks", "100"), "--watermarks 100: not a high and a lower watermark"),
-        (("--watermarks", "100/200"), "--watermarks 100/200: not a high and a lower watermark"),
-        (("--sweep", "image-sinks=0,8"), "settings are not chosen on the streams that results are reported on"),
+        (("--watermarks", "100"), "--watermarks 100: not a high watermark and a lower one"),
+        (("--watermarks", "100/200"), "--watermarks 100/200: not a high watermark and a lower one"),
+        (("--sweep", "image-sinks=0,8"), "settings must not be tuned on the streams that results are reported on"),
         (("--split", "validation", "--sweep", "sinks=1"), "--sweep sinks=1: not a setting (recent-units, image-sinks"),
         (("--split", "validation", "--sweep", "text-budget=auto"), "--sweep text-budget=auto: not a setting"),
-        (("--split", "validation", "--sweep", "recent-units=3", "--policy", "fifo"), "these are settings of omnipick"),
+        (
+            ("--split", "validation", "--sweep", "recent-units=3", "--policy", "fifo"),
+            "these settings belong to omnipick",
+        ),
         (("--watermarks", "50/20"), "the low watermark (20) is below the system prompt and one unit"),
     ],
 )

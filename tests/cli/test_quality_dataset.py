@@ -92,7 +92,7 @@ def test_what_is_no_dataset_is_named(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no multiple-choice question"):
         read_questions(empty)
     (dataset / "real" / "sample_1.mkv").unlink()
-    with pytest.raises(SourceError, match="none of its questions' videos"):
+    with pytest.raises(SourceError, match="none of the videos asked about"):
         list(dataset_exams(dataset, FIT, limit=10))
     (dataset / "other.json").write_text('{"questions": 1}')
     with pytest.raises(SourceError, match=r"other\.json is no question file"):

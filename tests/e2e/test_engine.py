@@ -49,7 +49,7 @@ def test_why_there_is_no_sound_is_said(manifest: Manifest, demo_files: ModelFile
     loud = replace(UNIT, frame=None, audio=np.zeros(16_000, np.float32))
     with Engine.open(text_alone, manifest.prompt, EngineOptions(threads=2)) as engine:
         engine.start("test")
-        with pytest.raises(ModelError, match="takes no sound: the model has no audio encoder"):
+        with pytest.raises(ModelError, match="can't hear sound: the model has no audio encoder"):
             engine.ingest(loud)
 
 

@@ -120,7 +120,7 @@ def test_h2o_retains_by_attention_in_a_saved_session_too(example: Path, tmp_path
         assert len(answers(events)) == 1
         assert of_type(events, "summary")[0]["peak_history_tokens"] <= 400 + 128
     _, told = watch(example, *marks, "--flash-attn", "on", code=2)
-    assert "--policy h2o reads attention, which flash attention doesn't show" in told
+    assert "--policy h2o needs attention weights, which flash attention doesn't expose" in told
 
 
 def test_full_ends_with_a_clear_error_when_the_cache_is_full(example: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_stream_is_watched_in_slices_and_stays_bounded(manifest: Path, clip: P
     assert of_type(events, "retention")
     assert max(unit["history_tokens"] for unit in units) <= 400
     assert len(answers(events)) == 1
-    assert "takes no sound" in errors
+    assert "can't hear sound" in errors
     assert [event["code"] for event in of_type(events, "warning")] == ["no-sound"]
 
 
@@ -82,7 +82,7 @@ def test_what_can_not_be_is_said_with_its_exit_code(manifest: Path, clip: Path, 
     tone = make_clip(tmp_path / "tone.wav", None, Sound(seconds=1))
     _, errors = watch(tone, "--model", manifest, code=2)
     assert "has only sound" in errors
-    assert "a model that hears" in errors
+    assert "a model with an audio encoder" in errors
     other = write_cutting_encoder(tmp_path / "other.gguf", n_embd=128)
     events, errors = watch(clip, "--model", manifest, "--mmproj", other, code=4)
     assert "other.gguf can't be loaded" in errors

@@ -79,6 +79,6 @@ def test_an_older_file_is_replaced_once_a_session_starts(tmp_path: Path) -> None
 
 
 def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown ending"):
+    with pytest.raises(UsageError, match="unknown file extension"):
         open_transcript(tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []

@@ -131,7 +131,7 @@ def test_a_camera_that_hangs_in_mid_session_holds_up_nothing(captures: list[Fake
 
 
 def test_a_camera_with_no_picture_at_all(captures: list[FakeCapture]) -> None:
-    with pytest.raises(DeviceError, match="gives no picture") as caught:
+    with pytest.raises(DeviceError, match="delivers no picture") as caught:
         open_live("http://user:secret@camera", "none", fit=FIT)
     assert "secret" not in caught.value.message
     assert caught.value.exit_code == 5
@@ -160,7 +160,7 @@ def test_a_camera_that_is_not_there(address: str, message: str) -> None:
 def test_a_folder_and_a_text_are_no_cameras(tmp_path: Path) -> None:
     text = tmp_path / "text.mp4"
     text.write_text("no video")
-    for path, message in ((tmp_path, "folder"), (text, "gives no picture")):
+    for path, message in ((tmp_path, "folder"), (text, "delivers no picture")):
         with pytest.raises(DeviceError, match=message):
             open_live(str(path), "none", fit=FIT)
 
@@ -340,7 +340,7 @@ def test_microphones_are_found_by_a_part_of_their_name(card: FakeSounddevice) ->
 
 def test_no_microphone_at_all(card: FakeSounddevice) -> None:
     card.inputs = 0
-    with pytest.raises(DeviceError, match="there is no microphone"):
+    with pytest.raises(DeviceError, match="no microphone was found"):
         open_live("none", "default", fit=FIT)
 
 

@@ -183,5 +183,5 @@ def test_closing_ends_the_stream() -> None:
 
 
 def test_nothing_to_see_and_nothing_to_hear() -> None:
-    with pytest.raises(UsageError, match="neither a camera nor a microphone"):
+    with pytest.raises(UsageError, match="both --camera and --mic are none"):
         open_live("none", "none", fit=FrameFit.square(8))

@@ -130,10 +130,10 @@ def named_mp4(folder: Path, content: bytes | None) -> str:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (truncated, "its index (moov), which stands at the end, is missing"),
+        (truncated, "its index (moov), which comes at the end, is missing"),
         (lambda folder: named_mp4(folder, b""), "is empty"),
         (lambda folder: named_mp4(folder, None), "is a folder"),
-        (lambda folder: named_mp4(folder, b"Dear diary,\n" * 500), "is not video or sound"),
+        (lambda folder: named_mp4(folder, b"Dear diary,\n" * 500), "can't be read as video or audio"),
     ],
 )
 def test_unreadable_files(tmp_path: Path, watch: Watch, make: Callable[[Path], str], why: str) -> None:

@@ -211,7 +211,7 @@ def test_a_session_may_go_on_with_h2o_and_without_it(models: dict[str, Path]) ->
 
 def test_flash_attention_and_quantised_caches_are_refused(models: dict[str, Path]) -> None:
     for changes, part in (({"flash_attn": "on"}, "--flash-attn off"), ({"cache_type": "q8_0"}, "--cache-type f16")):
-        with pytest.raises(UsageError, match="--policy h2o reads attention") as refusal:
+        with pytest.raises(UsageError, match="--policy h2o needs attention weights") as refusal:
             Running.open(models["qwen2vl"], replace(H2O, **changes), N_CTX)  # type: ignore[arg-type]
         assert part in refusal.value.hint
 
@@ -220,7 +220,7 @@ def test_a_context_with_flash_attention_is_refused_by_the_session(models: dict[s
     options = EngineOptions(policy="omnipick", flash_attn="on")
     model = Model(ModelFiles("test", models["qwen2vl"], None), options)
     model.open_context(options, N_CTX)
-    with pytest.raises(ModelError, match="flash attention doesn't show"):
+    with pytest.raises(ModelError, match="flash attention doesn't expose"):
         NativeSession(model.context_address, 0, replace(options, policy="h2o"), threads=2)
     model.close()
 
@@ -230,6 +230,6 @@ def test_attention_that_is_no_number_a_token_is_refused() -> None:
         history.append("media", [Part("audio", 4)])
         wrong: list[Any] = [np.ones(3), np.array([1, 2, 3, -1.0]), np.array([1, 2, 3, np.nan])]
         for scores in wrong:
-            with pytest.raises(UsageError, match="a number, not below 0, for each token"):
+            with pytest.raises(UsageError, match="one number per token, 0 or above"):
                 history.attend(scores)
         assert not history.scores().any()

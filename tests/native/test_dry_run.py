@@ -76,7 +76,7 @@ def test_foreseen_logits_are_those_of_a_committed_unit_but_nothing_can_be_answer
     peeked = running.session.peek_logits(running.model.n_vocab)
     assert running.session.units() == before[0]
     assert (running.session.tokens() == before[1]).all()
-    with pytest.raises(UsageError, match="nothing was asked"):
+    with pytest.raises(UsageError, match="no question has been asked"):
         running.session.generate_begin(0.0)
     running.session.begin("question")
     running.session.add_tokens("text", PROBE)

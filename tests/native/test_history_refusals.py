@@ -28,7 +28,7 @@ def history() -> Iterator[History]:
         (lambda h: h.append("media", []), "empty"),
         (lambda h: h.append("media", [Part("audio", 0)]), "empty"),
         (lambda h: h.append("media", [Part("audio", 8, 4)]), "raster"),
-        (lambda h: h.grow("image"), "images don't grow"),
+        (lambda h: h.grow("image"), "or the role is an image"),
     ],
 )
 def test_wrong_calls_change_nothing(history: History, call: Callable[[History], Any], part: str) -> None:

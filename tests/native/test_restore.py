@@ -123,7 +123,7 @@ def test_nothing_is_saved_in_the_middle_of_a_unit_or_an_answer(models: dict[str,
         session.restore(state)
     session.generate_end([])
     session.restore(state)
-    with pytest.raises(UsageError, match="nothing was asked"):  # logits are not saved
+    with pytest.raises(UsageError, match="no question has been asked"):  # logits are not saved
         session.generate_begin(0.0)
     running.close()
 

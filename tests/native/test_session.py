@@ -166,11 +166,11 @@ def test_units_larger_than_a_batch_are_split(models: dict[str, Path]) -> None:
 def test_calls_out_of_order_are_refused_and_harm_nothing(models: dict[str, Path]) -> None:
     running = Running.open(models["qwen2vl"], SMALL, 512)
     session = running.session
-    with pytest.raises(UsageError, match="no unit was begun"):
+    with pytest.raises(UsageError, match="no unit has been begun"):
         session.add_tokens("text", [1])
     with pytest.raises(UsageError, match="empty"):
         session.commit()
-    with pytest.raises(UsageError, match="nothing was asked"):
+    with pytest.raises(UsageError, match="no question has been asked"):
         session.generate_begin(0)
     session.begin("media")
     with pytest.raises(UsageError, match="already"):

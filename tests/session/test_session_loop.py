@@ -132,7 +132,7 @@ def test_a_command_waits_for_the_answer_and_may_fail() -> None:
     notices = [(notice.code, notice.message) for notice in record.of(Notice)]
     assert notices == [
         ("command-failed", "no room for x.tide"),
-        ("unknown-command", "/dance is no command"),
+        ("unknown-command", "/dance is not a command"),
         ("unknown-command", "/ is no command"),
     ]
 

@@ -191,7 +191,7 @@ def test_of_pictures_that_were_not_shown_only_the_newest_is_kept() -> None:
 
 
 def test_words() -> None:
-    assert retention_words(RETENTION) == "kept 1,796 of 2,513 tokens: 30 units whole, 12 in part, 4 gone"
+    assert retention_words(RETENTION) == "kept 1,796 of 2,513 tokens: 30 units whole, 12 in part, 4 dropped"
     assert migration_words(MIGRATION) == "moved 312 rows, span 2,560 → 1,856, 0.8 ms"
     assert migration_words(replace(MIGRATION, accepted=False, reason="too dear")) == "moved nothing: too dear"
     assert migration_words(replace(MIGRATION, rows_moved=0)) == "shifted 1,700 rows in place, span 1,856, 0.8 ms"
@@ -280,7 +280,9 @@ def test_old_talk_can_be_scrolled_to() -> None:
     assert spaced == ["0:00 q0", "     a0", "", "0:01 q1", "     a1"]
 
 
-@pytest.mark.parametrize(("stop", "sign"), [("", "▌"), ("interrupted", "(interrupted)"), ("length", "(cut: too long)")])
+@pytest.mark.parametrize(
+    ("stop", "sign"), [("", "▌"), ("interrupted", "(interrupted)"), ("length", "(cut off: too long)")]
+)
 def test_how_an_answer_ended_is_said(stop: str, sign: str) -> None:
     line = Talk((Exchange(1.0, "q", "word", stop),)).tail(Console(width=60), 60, 5)[-1]
     assert line.plain == f"     word{'' if not stop else ' '}{sign}"

@@ -70,7 +70,7 @@ def test_notices_go_to_standard_error_unless_quiet() -> None:
 def test_an_answer_that_was_cut_says_so() -> None:
     out, err = streams()
     sink_on(out, err).emit(answer("A red", stop="length"))
-    assert "cut at 3 tokens" in text_of(err)
+    assert "cut off at 3 tokens" in text_of(err)
 
 
 def test_an_interrupted_answer_is_written_as_far_as_it_came() -> None:

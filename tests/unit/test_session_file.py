@@ -119,9 +119,13 @@ def test_files_that_are_no_sessions_are_named(path: Path, tmp_path: Path) -> Non
     foreign = tmp_path / "foreign.tide"
     for content in (b"", b"TIDE", b"GGUF" * 100):
         foreign.write_bytes(content)
-        with pytest.raises(SessionFileError, match="no session of OmniTide"):
+        with pytest.raises(SessionFileError, match="not an OmniTide session"):
             read_session(foreign)
-    for other, words in ((tmp_path / "none.tide", "does not exist"), (tmp_path, "read"), (fifo, "no session")):
+    for other, words in (
+        (tmp_path / "none.tide", "does not exist"),
+        (tmp_path, "read"),
+        (fifo, "not an OmniTide session"),
+    ):
         with pytest.raises(SessionFileError, match=words):
             read_session(other)
 

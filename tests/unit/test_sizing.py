@@ -45,7 +45,7 @@ def test_policies_that_shift_need_room_for_untouched_keys() -> None:
     [EngineOptions(ctx=5000), EngineOptions(high_watermark=5000), EngineOptions(policy="full", ctx=1_000_000)],
 )
 def test_a_cache_that_memory_can_not_hold_is_refused(options: EngineOptions) -> None:
-    with pytest.raises(ModelError, match=r"GB of memory are free") as refused:
+    with pytest.raises(ModelError, match=r"GB of memory is free") as refused:
         sizing.choose_ctx(options, model())
     assert "--ctx" in refused.value.hint
     assert sizing.choose_ctx(options, model(on_gpu=True)) >= 5000

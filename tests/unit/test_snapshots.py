@@ -96,7 +96,7 @@ def test_a_killed_session_is_over(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     opened = publisher(tmp_path)
-    assert "isn't a folder of this user" in opened.problem
+    assert "isn't a folder that belongs to this user" in opened.problem
     opened.offer(now=True)
     opened.close()
     assert list(tmp_path.iterdir()) == []
@@ -185,7 +185,7 @@ def test_the_newest_running_one_is_meant_else_the_one_that_ended_last(tmp_path: 
     running = publisher(tmp_path)
     chosen, remark = choose(tmp_path, None)
     assert (chosen.state.session, remark) == (f"clip-{os.getpid()}", "")
-    assert choose(tmp_path, "late")[1] == f"Running, too: clip-{os.getpid()}."
+    assert choose(tmp_path, "late")[1] == f"Also running: clip-{os.getpid()}."
     with pytest.raises(SessionFileError, match="no session is called 'x'") as missing:
         choose(tmp_path, "x")
     assert "late" in missing.value.hint
@@ -203,7 +203,7 @@ def _damages() -> dict[str, Callable[[Path], object]]:
 
     return {
         "empty": lambda path: path.touch(),
-        "no JSON": lambda path: path.write_bytes(b"\xff\xfe{"),
+        "not JSON": lambda path: path.write_bytes(b"\xff\xfe{"),
         "deep": lambda path: path.write_text("[" * 100_000),
         "another format": lambda path: path.write_text('{"format": 2}'),
         "folder": lambda path: path.mkdir(),
@@ -222,7 +222,7 @@ def test_damaged_files_are_passed_over(tmp_path: Path, damage: str) -> None:
     _damages()[damage](tmp_path / "bad.json")
     with pytest.raises(SessionFileError, match=r"bad\.json"):
         read_session(tmp_path / "bad.json")
-    with pytest.raises(SessionFileError, match=r"no session to look into \(1 damaged"):
+    with pytest.raises(SessionFileError, match=r"no session to inspect \(damaged snapshot files in .* skipped: 1"):
         choose(tmp_path, None)
     write_snapshot(tmp_path / "good.json", SNAPSHOT)
     chosen, remark = choose(tmp_path, None)

@@ -65,12 +65,12 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
     cuts_ = vision_ && as_expected && is_cutting_projector(clip_get_projector_type(head_of(mtmd).vision));
     if (!mtmd_support_audio(mtmd)) return;
     if (!as_expected) {
-        why_no_audio_ = "libmtmd does not look as expected";
+        why_no_audio_ = "libmtmd is laid out differently than expected";
         return;
     }
     clip_ctx * audio = head_of(mtmd).audio;
     if (!is_whisper_projector(clip_get_projector_type(audio))) {
-        why_no_audio_ = "this model's audio encoder does not take Whisper's spectrogram";
+        why_no_audio_ = "this model's audio encoder does not take Whisper's log-mel spectrogram";
     } else if (static_cast<uint32_t>(clip_n_mmproj_embd(audio)) != n_embd) {
         why_no_audio_ = "the audio encoder belongs to another language model";
     } else {

@@ -212,7 +212,7 @@ std::unique_ptr<CacheHandle> CacheHandle::attach(llama_context & context, std::s
 
     // Canary: our view of the object must say what the public API says, before anything relies on it.
     if (cache.get_size() < llama_n_ctx(&context) || cache.get_cells(0).get_used() != 0 || llama_memory_seq_pos_max(memory.get(), 0) != -1) {
-        reason = cache.get_cells(0).get_used() != 0 ? "the context is not empty" : "llama.cpp's cache does not look as expected";
+        reason = cache.get_cells(0).get_used() != 0 ? "the context is not empty" : "llama.cpp's cache is laid out differently than expected";
         return nullptr;
     }
 

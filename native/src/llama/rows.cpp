@@ -148,7 +148,7 @@ SavedRows SavedRows::parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader &
     if (n_layers != layers.size()) {
         throw StateError{"it was saved with a model of " + std::to_string(n_layers) + " layers, this one has " + std::to_string(layers.size())};
     }
-    if (saved_rows != n_rows || n_untouched > n_rows) throw StateError{"its rows are not as many as its tokens"};
+    if (saved_rows != n_rows || n_untouched > n_rows) throw StateError{"its number of rows differs from its number of tokens"};
 
     SavedRows rows;
     for (const uint32_t layer : layers) {

@@ -126,7 +126,7 @@ MigrationPlan plan_class_packing(const Layout & layout) {
     packing.pack_selected();
     packing.empty_sparse_pages();
     std::vector<Move> moves = packing.moves();
-    if (moves.empty()) return refuse(Planner::ClassPacking, "no entry has a hole to move to", before);
+    if (moves.empty()) return refuse(Planner::ClassPacking, "no entry has a hole to move into", before);
     const LayoutStats after = moved(layout, moves).stats();
     if (after.active_pages < before.active_pages) {
         return accept(Planner::ClassPacking, "fewer active pages", std::move(moves), before, after);
@@ -134,7 +134,7 @@ MigrationPlan plan_class_packing(const Layout & layout) {
     if (after.active_subblocks < before.active_subblocks) {
         return accept(Planner::ClassPacking, "fewer active subblocks", std::move(moves), before, after);
     }
-    return refuse(Planner::ClassPacking, "no page or subblock would fall empty", before);
+    return refuse(Planner::ClassPacking, "no page or subblock would become empty", before);
 }
 
 }  // namespace ot

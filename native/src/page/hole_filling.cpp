@@ -18,7 +18,7 @@ MigrationPlan plan_hole_filling(const Layout & layout) {
         if (layout.at(cell) == CellClass::Must) end = cell + 1;
     }
     end = page_span(end, layout.geometry());
-    if (end >= before.page_span) return refuse(Planner::HoleFilling, "the span is as short as it gets", before);
+    if (end >= before.page_span) return refuse(Planner::HoleFilling, "the span can't get shorter", before);
 
     std::vector<Move> moves;
     Cell hole = 0;

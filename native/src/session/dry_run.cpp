@@ -33,7 +33,7 @@ void Session::fill_cache(uint32_t seed) {
 }
 
 void Session::inject(std::vector<Cell> cells) {
-    if (!cache_) throw Failure{OT_ERR_UNSUPPORTED, "llama.cpp's own memory takes what was computed alone"};
+    if (!cache_) throw Failure{OT_ERR_UNSUPPORTED, "llama.cpp's own memory accepts only computed rows"};
     PendingUnit unit = finished_unit();
     if (cells.empty()) {
         make_room(unit.size());
@@ -44,7 +44,7 @@ void Session::inject(std::vector<Cell> cells) {
         if (cell >= taken.size() || taken[cell] || !cache_->is_empty(cell)) return false;
         return static_cast<bool>(taken[cell] = true);
     });
-    if (!fit) throw Failure{OT_ERR_ARGUMENT, "a unit needs one empty cell a token"};
+    if (!fit) throw Failure{OT_ERR_ARGUMENT, "a unit needs one empty cell per token"};
     history_.lay_out(unit.spans);
     const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
     for (size_t i = 0; i < cells.size(); ++i) cache_->occupy(cells[i], positions[i].t, positions[i].y, positions[i].x);

@@ -44,7 +44,7 @@ void write_unit(const Unit & unit, ByteWriter & out) {
 template <typename Enum>
 Enum read_enum(ByteReader & in, Enum last, const char * name) {
     const auto value = in.get<uint8_t>();
-    if (value > static_cast<uint8_t>(last)) throw StateError{std::string("it has no such ") + name};
+    if (value > static_cast<uint8_t>(last)) throw StateError{std::string("it has an unknown ") + name};
     return static_cast<Enum>(value);
 }
 
@@ -99,7 +99,7 @@ void write_history(const History & history, ByteWriter & out) {
 }
 
 History read_history(ByteReader & in, bool mrope, uint32_t n_cells, const HistorySettings & settings) {
-    if (read_flag(in) != mrope) throw StateError{"its positions are of another kind than this model's"};
+    if (read_flag(in) != mrope) throw StateError{"its positions are of a different kind from this model's"};
     const Placement placement = read_enum(in, Placement::Native, "placement");
     const Cell head = in.get<Cell>();
     const auto next_id = in.get<uint64_t>();

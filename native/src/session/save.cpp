@@ -29,7 +29,7 @@ std::vector<PlacedCell> placed_cells(const Ledger & ledger) {
 }  // namespace
 
 void Session::require_rest() const {
-    if (pending_ || answer_) throw Failure{OT_ERR_ARGUMENT, "a unit or an answer is in the making"};
+    if (pending_ || answer_) throw Failure{OT_ERR_ARGUMENT, "a unit or an answer is unfinished"};
     if (!cache_) throw Failure{OT_ERR_UNSUPPORTED, "a session on llama.cpp's own memory can't be saved"};
 }
 

@@ -15,7 +15,7 @@ bool is_mrope(const llama_model & model) {
 
 std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSettings & settings) {
     if (settings.stock_memory) {
-        if (settings.history.pick.policy != Policy::Full) throw Failure{OT_ERR_ARGUMENT, "llama.cpp's own memory allows the policy full alone"};
+        if (settings.history.pick.policy != Policy::Full) throw Failure{OT_ERR_ARGUMENT, "llama.cpp's own memory supports only the policy full"};
         return nullptr;
     }
     std::string reason;
@@ -50,7 +50,7 @@ Session::Session(llama_context & context, mtmd_context * mtmd, const SessionSett
         llama_sampler_chain_add(sampler_.get(), llama_sampler_init_dist(settings.seed));
     }
     if (counts_attention() && !cache_->transposed_values()) {
-        throw Failure{OT_ERR_UNSUPPORTED, "the policy h2o reads attention, which flash attention doesn't show"};
+        throw Failure{OT_ERR_UNSUPPORTED, "the policy h2o needs attention weights, which flash attention doesn't expose"};
     }
     probe_.watch(false, counts_attention());
     llama_set_abort_callback(&context_, abort_callback, this);
@@ -64,19 +64,19 @@ bool Session::abort_callback(void * session) {
 }
 
 void Session::require_usable() const {
-    if (broken_) throw Failure{OT_ERR_BROKEN, "an earlier failure left ledger and cache apart; the session must be restored or thrown away"};
+    if (broken_) throw Failure{OT_ERR_BROKEN, "after an earlier failure ledger and cache no longer agree; restore the session or start a new one"};
 }
 
 // --- units -----------------------------------------------------------------------------------------------------------
 
 PendingUnit & Session::pending() {
-    if (!pending_) throw Failure{OT_ERR_ARGUMENT, "no unit was begun"};
+    if (!pending_) throw Failure{OT_ERR_ARGUMENT, "no unit has been begun"};
     return *pending_;
 }
 
 void Session::begin(UnitKind kind, double start_s, double end_s) {
     require_usable();
-    if (pending_) throw Failure{OT_ERR_ARGUMENT, "a unit is being put together already"};
+    if (pending_) throw Failure{OT_ERR_ARGUMENT, "a unit has been begun already"};
     if (answer_) throw Failure{OT_ERR_ARGUMENT, "an answer is being generated"};
     pending_.emplace();
     pending_->kind = kind;
@@ -152,7 +152,7 @@ void Session::make_room(uint32_t n) {
         if (Maintained done = maintain(n_cells() - n); done.upkeep.retention.triggered) forced_.push_back(std::move(done));
     }
     if (history_.free_cells() < n) {
-        throw Failure{OT_ERR_NO_ROOM, "the cache is full: " + std::to_string(n) + " tokens need room, " + std::to_string(history_.free_cells()) +
+        throw Failure{OT_ERR_NO_ROOM, "the cache is full: " + std::to_string(n) + " tokens were to be added, but only " + std::to_string(history_.free_cells()) +
                                           " of " + std::to_string(n_cells()) + " cells are free"};
     }
 }
@@ -251,8 +251,8 @@ void Session::take_back(const std::vector<Cell> & cells, Position from) {
 
 void Session::generate_begin(double at_s) {
     require_usable();
-    if (pending_ || answer_) throw Failure{OT_ERR_ARGUMENT, "another unit is in the making"};
-    if (!logits_ready_) throw Failure{OT_ERR_ARGUMENT, "nothing was asked"};
+    if (pending_ || answer_) throw Failure{OT_ERR_ARGUMENT, "another unit has been begun"};
+    if (!logits_ready_) throw Failure{OT_ERR_ARGUMENT, "no question has been asked"};
     llama_sampler_reset(sampler_.get());
     answer_.emplace();
     answer_->at_s = at_s;
@@ -367,7 +367,7 @@ std::string Session::mismatch() const {
         }
     }
     for (Cell cell = 0; cell < n_cells(); ++cell) {
-        if (!seen[cell] && !cache_->is_empty(cell)) return "cell " + std::to_string(cell) + " is in use, the ledger knows nothing of it";
+        if (!seen[cell] && !cache_->is_empty(cell)) return "cell " + std::to_string(cell) + " is in use, but not in the ledger";
     }
     return "";
 }

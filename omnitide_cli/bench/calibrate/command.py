@@ -28,14 +28,14 @@ def calibrate(
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
-    save: Annotated[bool, typer.Option("--save/--no-save", help="Keep the costs for later sessions.")] = True,
+    save: Annotated[bool, typer.Option("--save/--no-save", help="Save the costs for later sessions.")] = True,
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Measure what attention and moving cost here, for --layout auto, and how well that predicts other layouts.
+    """Measure what attention and moves cost on this machine, for --layout auto, and how well they predict.
 
-    Without --flash-attn that is done with and without it. Both are kept, and the faster one is this model's default
-    from then on.
+    Unless --flash-attn is given, both settings are measured and saved, and
+    the faster one becomes this model's default on this machine.
     """
     from contextlib import ExitStack
 
@@ -55,7 +55,7 @@ def calibrate(
     with ExitStack() as stack:
         fixtures = [stack.enter_context(Fixture(file, way)) for way in ways]
         found = [run(fixture, unit_tokens, repeat, partial(_progress, status, fixture)) for fixture in fixtures]
-        status.show("a unit under each way")
+        status.show("a unit with and without flash attention")
         times = unit_times(fixtures, unit_tokens, repeat)
         status.clear()
         if save:
@@ -102,10 +102,8 @@ def _progress(status: StatusLine, fixture: Fixture, done: int, of: int) -> None:
 
 def _verdict(plain_ms: float, flash_ms: float, *, kept: bool) -> str:
     way = "on" if flash_ms < plain_ms else "off"
-    times = f"{flash_ms:.4g} ms a unit with flash attention, {plain_ms:.4g} ms without"
-    return f"{times}: " + (
-        f"{way} is this model's default here from now on" if kept else f"--flash-attn {way} is faster"
-    )
+    times = f"{flash_ms:.4g} ms per unit with flash attention, {plain_ms:.4g} ms without"
+    return f"{times}: " + (f"{way} is now this model's default here" if kept else f"--flash-attn {way} is faster")
 
 
 def _figure(rows: list[Row]) -> Figure:

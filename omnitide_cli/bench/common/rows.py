@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a row.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per row.")]
 Out = Annotated[
     Path | None,
     typer.Option(
         "--out",
-        help="A folder for the rows as CSV and a picture of them as SVG.",
+        help="Also write the rows (CSV) and a chart (SVG) to this folder.",
         file_okay=False,
         metavar="DIR",
         show_default=False,

@@ -79,7 +79,7 @@ def find_shape(name: str) -> Shape:
     try:
         return SHAPES[name]
     except KeyError as error:
-        raise UsageError(f"--shape {name}: there is no such shape", f"choose one of {', '.join(SHAPES)}") from error
+        raise UsageError(f"--shape {name}: there is no such shape", f"choose from {', '.join(SHAPES)}") from error
 
 
 def write_shape(path: Path, shape: Shape, layers: int, seed: int = 0) -> None:
@@ -87,7 +87,7 @@ def write_shape(path: Path, shape: Shape, layers: int, seed: int = 0) -> None:
     try:
         import gguf
     except ImportError as error:
-        raise UsageError("shapes need the package gguf", "pip install gguf, or uv sync --extra bench") from error
+        raise UsageError("--shape needs the package gguf", "pip install gguf, or uv sync --extra bench") from error
     writer = gguf.GGUFWriter(path, shape.arch)
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.hidden)

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 Shape = Annotated[
     str | None,
-    typer.Option("--shape", help="Random weights of a real model's shape instead of a model.", metavar="NAME"),
+    typer.Option("--shape", help="Measure random weights of a real model's shape instead of a model.", metavar="NAME"),
 ]
-Layers = Annotated[int | None, typer.Option("--layers", help="So many layers of the shape.", min=1, metavar="N")]
+Layers = Annotated[
+    int | None, typer.Option("--layers", help="Use only this many layers of the shape.", min=1, metavar="N")
+]
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each, interleaved.", min=1, metavar="N")]
 Watermarks = Annotated[
     list[str] | None,
-    typer.Option("--watermarks", help="Repeatable.", metavar="HIGH/LOW", show_default="the model's"),
+    typer.Option(
+        "--watermarks", help="Watermarks to measure. Repeatable.", metavar="HIGH/LOW", show_default="the model's"
+    ),
 ]
 
 
@@ -42,7 +46,9 @@ def watermark_pairs(given: list[str] | None, options: EngineOptions) -> list[tup
 def _watermarks(text: str) -> tuple[int, int]:
     high, _, low = text.partition("/")
     if not (high.isdecimal() and low.isdecimal() and 0 < int(low) < int(high)):
-        raise UsageError(f"--watermarks {text}: not a high and a lower watermark", "for example --watermarks 2500/1800")
+        raise UsageError(
+            f"--watermarks {text}: not a high watermark and a lower one", "for example --watermarks 2500/1800"
+        )
     return int(high), int(low)
 
 
@@ -53,7 +59,7 @@ def language_model(model: str | None, shape: str | None, layers: int | None) -> 
     from omnitide_cli.catalog.folders import cache_dir
 
     if shape and model:
-        raise UsageError("--shape and --model can't both be measured", "leave one out")
+        raise UsageError("--shape and --model can't be used together", "leave one out")
     if shape:
         return shape_file(shape, layers, cache_dir() / "shapes", say), find_shape(shape).unit_tokens
     manifest = find_manifest(model)
@@ -80,7 +86,7 @@ def policies_to_compare(wanted: Sequence[str] | None, chosen: EngineOptions) -> 
         except UsageError as error:
             if wanted:
                 raise
-            say(f"{policy} is left out: {error.message}")
+            say(f"{policy} was skipped: {error.message}")
         else:
             names.append(policy)
     return names

@@ -44,7 +44,10 @@ def run_in_subprocess(function: Callable[..., Any], *arguments: object, progress
             progress(value)
     except EOFError:
         process.join()
-        raise RuntimeFailure(f"the process that measured ended with {process.exitcode}", "is memory short?") from None
+        raise RuntimeFailure(
+            f"the measuring process ended unexpectedly (exit code {process.exitcode})",
+            "check that there is enough memory",
+        ) from None
     finally:
         here.close()
         process.join(timeout=5)

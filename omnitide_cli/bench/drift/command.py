@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 DEFAULT_ROUNDS = (1, 10, 100)
 UNFIT = {
     "full": "evicts nothing",
-    "h2o": "keeps what attention looks at, which differs from one cache type to the next",
+    "h2o": "keeps what attention reads most, which differs between cache types",
 }
 
 
 def drift(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="A short clip; it is fed again and again.", metavar="SOURCE")],
+    source: Annotated[str, typer.Argument(help="A short clip; it is played in a loop.", metavar="SOURCE")],
     rounds: Annotated[
         list[int] | None,
         typer.Option(
             "--rounds",
-            help="Evictions; repeatable.",
+            help="Measure after this many evictions. Repeatable.",
             min=1,
             metavar="N",
             show_default=", ".join(map(str, DEFAULT_ROUNDS)),
@@ -46,10 +46,11 @@ def drift(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Measure what evictions do to cached keys and next-token distributions, by positions and cache type.
+    """Measure how evictions change cached keys and next-token distributions, by positions and cache type.
 
-    Keys: relative error of the first layer's, against a fresh run over what is kept (compact positions) or against
-    those computed once (sparse). KL: against a session with the same retention and an f32 cache.
+    Keys: relative error in the first layer, against a fresh run over the kept
+    tokens (compact positions) or against the keys first computed (sparse).
+    KL: against a session with the same evictions and an f32 cache.
     """
     from omnitide_cli.bench.common.fixture import Fixture
     from omnitide_cli.bench.drift.measure import Tape, measure_drift

@@ -20,25 +20,33 @@ if TYPE_CHECKING:
 def fidelity(
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="Besides full context; repeatable.", metavar="POLICY", show_default="all"),
+        typer.Option(
+            "--policy", help="Policy to compare with full context. Repeatable.", metavar="POLICY", show_default="all"
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="A known name or a .gguf file.", metavar="MODEL", show_default="SmolLM2-135M"),
+        typer.Option(
+            "--model", help="A known model, or the path of a .gguf file.", metavar="MODEL", show_default="SmolLM2-135M"
+        ),
     ] = None,
-    units: Annotated[int, typer.Option("--units", help="Paragraphs a stream.", min=2, max=64, metavar="N")] = 40,
-    streams: Annotated[int, typer.Option("--streams", help="Streams of each.", min=1, metavar="N")] = 2,
-    seed: Annotated[int, typer.Option("--seed", help="Of the first stream.", min=0, metavar="N")] = 0,
-    high_watermark: Annotated[int, typer.Option("--high-watermark", help="Tokens.", metavar="N")] = 800,
-    low_watermark: Annotated[int, typer.Option("--low-watermark", help="Tokens.", metavar="N")] = 560,
-    text_budget: Annotated[int, typer.Option("--text-budget", help="OmniPick's, in tokens.", metavar="N")] = 80,
+    units: Annotated[int, typer.Option("--units", help="Paragraphs per stream.", min=2, max=64, metavar="N")] = 40,
+    streams: Annotated[int, typer.Option("--streams", help="Streams of each kind.", min=1, metavar="N")] = 2,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first stream.", min=0, metavar="N")] = 0,
+    high_watermark: Annotated[
+        int, typer.Option("--high-watermark", help="Evict above this many tokens.", metavar="N")
+    ] = 800,
+    low_watermark: Annotated[
+        int, typer.Option("--low-watermark", help="Evict down to this many tokens.", metavar="N")
+    ] = 560,
+    text_budget: Annotated[int, typer.Option("--text-budget", help="OmniPick's text budget.", metavar="N")] = 80,
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Compare policies with full context on text: KL divergence, top-1 agreement, facts recalled, by positions."""
+    """Compare policies with full context on text: KL divergence, top-1 agreement, facts recalled."""
     from omnitide_cli.bench.common.fixture import Fixture
     from omnitide_cli.bench.fidelity.measure import compare_policies, packaged_weights
     from omnitide_cli.errors import INTERRUPTED
@@ -84,7 +92,7 @@ def _figure(rows: list[Row]) -> Figure:
         values = [Value(*(row[name + end] for end in ("", "_low", "_high"))) for row in rows]
         return Bars(title, [f"{row['policy']}, {row['positions']}" for row in rows], {name: values})
 
-    charts = [bars("KL divergence from full context, nats", "kl"), bars("equal likeliest tokens", "top1")]
+    charts = [bars("KL divergence from full context, nats", "kl"), bars("same likeliest token", "top1")]
     return Figure("Policies against full context, 95 % intervals", [*charts, bars("facts recalled", "needle")])
 
 

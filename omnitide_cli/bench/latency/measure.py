@@ -108,7 +108,7 @@ class Latency:
         for history in self.histories:
             if history <= high:
                 raise UsageError(
-                    f"--history {history}: nothing is forgotten up to the high watermark ({high})",
+                    f"--history {history}: nothing is evicted below the high watermark ({high})",
                     "choose longer histories, or lower both watermarks",
                 )
 
@@ -156,7 +156,7 @@ class Latency:
                 try:
                     session = self._full_session(fixture, history)
                 except ModelError as error:
-                    notice(f"full at {history} tokens is left out: {error.message}")
+                    notice(f"full at {history} tokens was skipped: {error.message}")
                     continue
                 yield _Case("full", "native", history, session, [packed(fixture, session, history)])
         bounded = [policy for policy in self.policies if policy != "full"]

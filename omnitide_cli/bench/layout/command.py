@@ -25,14 +25,19 @@ def layout(
     layers: Layers = None,
     layouts: Annotated[
         list[str] | None,
-        typer.Option("--layout", help="Besides native and eager; repeatable.", metavar="LAYOUT", show_default="all"),
+        typer.Option(
+            "--layout",
+            help="Layout to compare with native and eager. Repeatable.",
+            metavar="LAYOUT",
+            show_default="all",
+        ),
     ] = None,
-    image: Annotated[int | None, typer.Option("--image", help="Image tokens a unit.", min=0, metavar="N")] = None,
-    audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit.", min=0, metavar="N")] = 25,
-    cycles: Annotated[int, typer.Option("--cycles", help="Retentions to measure.", min=1, metavar="N")] = 4,
+    image: Annotated[int | None, typer.Option("--image", help="Image tokens per unit.", min=0, metavar="N")] = None,
+    audio: Annotated[int, typer.Option("--audio", help="Audio tokens per unit.", min=0, metavar="N")] = 25,
+    cycles: Annotated[int, typer.Option("--cycles", help="Evictions to measure.", min=1, metavar="N")] = 4,
     units: Annotated[
         int | None,
-        typer.Option("--units", help="Units to measure, instead.", min=1, metavar="N", show_default=False),
+        typer.Option("--units", help="Units to measure instead.", min=1, metavar="N", show_default=False),
     ] = None,
     repeat: Repeat = 3,
     high_watermark: options.HighWatermark = None,
@@ -43,7 +48,7 @@ def layout(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Compare layouts under identical retention: attention, migration, and the share of eager's gain that is left."""
+    """Compare layouts under identical evictions: attention, moves, and the share of eager's gain that is left."""
     from dataclasses import replace
 
     from omnitide_cli.bench.common.fixture import Fixture
@@ -104,8 +109,8 @@ def _figure(rows: list[Row]) -> Figure:
     return Figure(
         "Layouts under identical retention",
         [
-            Bars("share of what packing everything saves, own moving paid, %", groups, shares),
-            Bars("ms a unit", groups, spent),
+            Bars("share of what packing everything saves, after its own moves, %", groups, shares),
+            Bars("ms per unit", groups, spent),
             Bars("cells, mean", groups, {"useful": values("useful_cells"), "page span": values("page_span")}),
         ],
     )

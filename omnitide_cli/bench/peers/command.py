@@ -24,10 +24,14 @@ def peers(
     model: options.Model = None,
     shape: Annotated[
         str | None,
-        typer.Option("--shape", help="Random weights of this shape.", metavar="NAME", show_default=PLAIN_SHAPE),
+        typer.Option("--shape", help="Measure random weights of this shape.", metavar="NAME", show_default=PLAIN_SHAPE),
     ] = None,
-    layers: Annotated[int, typer.Option("--layers", help="So many layers of the shape.", min=1, metavar="N")] = 2,
-    cells: Annotated[int, typer.Option("--cells", help="Of the caches for k-shift.", min=1, metavar="N")] = 32768,
+    layers: Annotated[
+        int, typer.Option("--layers", help="Use only this many layers of the shape.", min=1, metavar="N")
+    ] = 2,
+    cells: Annotated[
+        int, typer.Option("--cells", help="Cache size for the position shift.", min=1, metavar="N")
+    ] = 32768,
     repeat: Repeat = 5,
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
@@ -37,11 +41,13 @@ def peers(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Compare with stock llama.cpp in one run, in turn: position shift, context shift, re-prefill, a second of sound.
+    """Compare with stock llama.cpp in one run: position shift, context shift, re-prefill, a second of sound.
 
-    k-shift: a retention's planning and relocation against rotating the whole cache. context-shift: a retention and the
-    next unit against seq_rm, seq_add and a decode. re-prefill: a unit against its whole window. sound: with the shipped
-    model's encoder. A ratio above 1 means that ours is faster.
+    k-shift: planning and relocating an eviction, against rotating the whole cache.
+    context-shift: an eviction and the next unit, against seq_rm, seq_add, decode.
+    re-prefill: one unit, against its whole window.
+    sound: one second through the shipped model's encoder.
+    A ratio above 1 means that OmniTide is faster.
     """
     from dataclasses import replace
 
@@ -82,7 +88,7 @@ def _figure(rows: list[Row]) -> Figure:
     from omnitide_cli.formats.plot import Bars, Figure, Value
 
     ratios = Bars(
-        "times that stock llama.cpp takes of ours",
+        "stock llama.cpp's time divided by ours",
         [row["what"] for row in rows],
         {"ratio": [Value(row["ratio"]) for row in rows]},
     )
@@ -94,4 +100,4 @@ def _figure(rows: list[Row]) -> Figure:
         )
         for row in rows
     ]
-    return Figure("Stock llama.cpp beside ours", [ratios, *times])
+    return Figure("Stock llama.cpp compared with OmniTide", [ratios, *times])

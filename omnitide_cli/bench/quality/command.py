@@ -24,34 +24,36 @@ if TYPE_CHECKING:
 def quality(
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="Repeatable.", metavar="POLICY", show_default="all"),
+        typer.Option("--policy", help="Policy to measure. Repeatable.", metavar="POLICY", show_default="all"),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="Questions for each policy.", min=1, metavar="N")] = 60,
-    units: Annotated[int, typer.Option("--units", help="Seconds of each stream.", min=2, metavar="N")] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Of the first stream.", min=0, metavar="N")] = 0,
+    limit: Annotated[int, typer.Option("--limit", help="Questions per policy.", min=1, metavar="N")] = 60,
+    units: Annotated[int, typer.Option("--units", help="Seconds per stream.", min=2, metavar="N")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first stream.", min=0, metavar="N")] = 0,
     split: Annotated[
         Literal["test", "validation"],
-        typer.Option("--split", help="Choose settings on validation, report test.", show_default=True),
+        typer.Option("--split", help="Tune on validation; report test.", show_default=True),
     ] = "test",
     sweep: Annotated[
         list[str] | None,
         typer.Option(
             "--sweep",
-            help="OmniPick again with each of these values, on --split validation only. Repeatable.",
+            help="Try OmniPick with each of these values; needs --split validation. Repeatable.",
             metavar="SETTING=N,N,...",
             show_default=False,
         ),
     ] = None,
     simple: Annotated[
         bool,
-        typer.Option("--simple", help="No printed signs, no groups of shapes: the world that the shipped model knows."),
+        typer.Option(
+            "--simple", help="Leave out printed signs and groups of shapes, which the shipped model doesn't know."
+        ),
     ] = False,
     watermarks: Watermarks = None,
     dataset: Annotated[
         Path | None,
         typer.Option(
             "--dataset",
-            help="StreamingBench's question files and videos instead of generated streams.",
+            help="Use StreamingBench's questions and videos from this folder.",
             exists=True,
             file_okay=False,
             metavar="DIR",
@@ -75,10 +77,11 @@ def quality(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Ask about generated streams under each retention policy, and count the right answers.
+    """Ask about generated streams under each eviction policy, and count the right answers.
 
-    Questions are about now, something earlier, or how often so far. All policies see the same streams and hear the same
-    questions. Ctrl-C prints what was computed by then.
+    Questions are about now, about something earlier, or how often so far.
+    All policies see the same streams and hear the same questions.
+    Ctrl-C prints the results so far.
     """
     from omnitide_cli.bench.quality.encodings import SharedModel
     from omnitide_cli.bench.quality.measure import fill
@@ -111,11 +114,11 @@ def quality(
     changes = [change for text in sweep or () for change in _changes(text)]
     if changes and (split == "test" or dataset is not None):
         raise UsageError(
-            "--sweep: settings are not chosen on the streams that results are reported on", "add --split validation"
+            "--sweep: settings must not be tuned on the streams that results are reported on", "add --split validation"
         )
     names = policies_to_compare(policies or (["omnipick"] if changes else None), chosen)
     if changes and "omnipick" not in names:
-        raise UsageError("--sweep: these are settings of omnipick", "add --policy omnipick")
+        raise UsageError("--sweep: these settings belong to omnipick", "add --policy omnipick")
     found = results(chosen, names, pairs, positions or ("compact",), changes)
     files = fetch_files(manifest, mmproj, say)
     if dataset is None:
@@ -140,7 +143,7 @@ def quality(
         print(line)
     save_rows(out, "quality", rows, _figure(rows) if out and rows else None)
     if interrupt.requested:
-        print("interrupted: policies may have answered different questions", file=sys.stderr)
+        print("interrupted: the policies may have answered different questions", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     if failure is not None:
         raise failure

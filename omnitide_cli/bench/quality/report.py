@@ -29,7 +29,7 @@ def quality_lines(rows: Sequence[Row]) -> Iterator[str]:
         yield from columns([_SHARES, *map(_shares, chosen)])
         yield ""
         if any(row["ages"] for row in chosen):
-            yield "right %, by how many seconds ago it was"
+            yield "right %, by seconds since it happened"
             yield ""
             yield from columns([_AGES, *map(_ages, totals)])
             yield ""
@@ -44,7 +44,7 @@ _SENSES = ("image", "sound", "both", "text")
 _SPANS = ("0-4", "5-16", "17-32", "33-")
 _SHARES = ("policy", "kind", "right %", "95 % interval", "n", *(f"{sense} %" for sense in _SENSES))
 _AGES = ("policy", *_SPANS)
-_DIFFERENCES = ("policy", "kind", "less that of", "points", "95 % interval")
+_DIFFERENCES = ("policy", "kind", "difference from", "points", "95 % interval")
 _COSTS = ("policy", "history tokens", "physical span", "stream loop s")
 
 

@@ -50,7 +50,7 @@ def dataset_exams(folder: Path, fit: FrameFit, limit: int) -> Iterator[Task]:
         if found == limit:
             return
     if not found:
-        raise SourceError(f"{folder}: none of its questions' videos is there", "unpack them into that folder")
+        raise SourceError(f"{folder}: it has none of the videos asked about", "unpack them into that folder")
 
 
 def read_questions(folder: Path) -> dict[str, list[Choice]]:
@@ -65,12 +65,12 @@ def read_questions(folder: Path) -> dict[str, list[Choice]]:
                 known += [choice for choice in choices if choice not in known]  # some stand in two of its files
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(
-                f"{file} is no question file of StreamingBench: {type(error).__name__}: {error}",
-                "leave only its question files and videos in the folder",
+                f"{file} is not a StreamingBench question file: {type(error).__name__}: {error}",
+                "keep only question files and videos in the folder",
             ) from error
     videos = {name: choices for name, choices in videos.items() if choices}
     if not videos:
-        raise SourceError(f"{folder} has no multiple-choice question in a .json file", "name StreamingBench's folder")
+        raise SourceError(f"{folder} has no multiple-choice question in a .json file", "give StreamingBench's folder")
     return videos
 
 

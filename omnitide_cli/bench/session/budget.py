@@ -88,7 +88,7 @@ def budget_of_shape(
         if session.maintain().retained:
             times.append((perf_counter() - began) * 1000)
         taken = max(taken, session.snapshot().kv_bytes_allocated)
-        progress(f"{policy} {marks[0]}/{marks[1]}: {len(times)} of {MANY} retentions")
+        progress(f"{policy} {marks[0]}/{marks[1]}: {len(times)} of {MANY} evictions")
     session.check()
     return _bounded(
         policy=policy,
@@ -139,16 +139,16 @@ def _bounded(
     layers: float = 1.0,
 ) -> BudgetRow:
     """layers: the share of them that was there."""
-    run = f"{media_s:.0f} s with {retentions} retentions took {taken / 2**30:.3f} GiB at most"
+    run = f"{media_s:.0f} s with {retentions} evictions took {taken / 2**30:.3f} GiB at most"
     if per_retention_ms is not None:
-        run += f", {per_retention_ms.p50:.1f} ms a retention (p99 {per_retention_ms.p99:.1f})"
+        run += f", {per_retention_ms.p50:.1f} ms per eviction (p99 {per_retention_ms.p99:.1f})"
         run += f" in {layers:.0%} of the layers" if layers < 1 else ""
     if taken > budget:
         says, reached = f"exceeded from the start: {run}", 0.0
     elif retentions >= ENOUGH:
         says, reached = f"never: {run}", None
     else:
-        says, reached = f"not exceeded in this run; to say never takes {ENOUGH} retentions: {run}", media_s
+        says, reached = f"not exceeded in this run ('never' needs {ENOUGH} evictions): {run}", media_s
     return BudgetRow(
         policy=policy,
         high_watermark=marks[0],

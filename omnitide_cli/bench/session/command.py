@@ -35,38 +35,41 @@ UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "Mi
 def session(
     context: typer.Context,
     source: Annotated[
-        str | None, typer.Argument(help="A clip; not with --shape.", metavar="SOURCE", show_default=False)
+        str | None, typer.Argument(help="A clip. Not with --shape.", metavar="SOURCE", show_default=False)
     ] = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="Repeatable.", metavar="POLICY", show_default="full, omnipick"),
+        typer.Option(
+            "--policy", help="Policy to measure. Repeatable.", metavar="POLICY", show_default="full, omnipick"
+        ),
     ] = None,
     watermarks: Watermarks = None,
     units: Annotated[
         int | None,
-        typer.Option(
-            "--units", help="Feed the clip until it is so many.", min=1, metavar="N", show_default="all of it"
-        ),
+        typer.Option("--units", help="Stop after this many units.", min=1, metavar="N", show_default="all of it"),
     ] = None,
     every: options.Every = None,
     kv_budget: Annotated[
         str | None,
         typer.Option(
-            "--kv-budget", help="Seconds that these bytes of keys and values last.", metavar="4GiB", show_default=False
+            "--kv-budget",
+            help="Find how many seconds fit this many bytes of keys and values.",
+            metavar="4GiB",
+            show_default=False,
         ),
     ] = None,
     attention: Annotated[
-        bool, typer.Option("--attention", help="One more run of each, to see what of the prefill attention takes.")
+        bool, typer.Option("--attention", help="Add a run of each that measures attention's share of prefill.")
     ] = False,
-    repeat: Annotated[int, typer.Option("--repeat", help="Runs of each, in turn.", min=1, metavar="N")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", help="Runs of each, interleaved.", min=1, metavar="N")] = 1,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
     shape: Shape = None,
     layers: Layers = None,
     image: Annotated[
-        int | None, typer.Option("--image", help="Image tokens a unit of the shape.", min=0, metavar="N")
+        int | None, typer.Option("--image", help="Image tokens per unit of the shape.", min=0, metavar="N")
     ] = None,
-    audio: Annotated[int, typer.Option("--audio", help="Audio tokens a unit of the shape.", min=0, metavar="N")] = 25,
+    audio: Annotated[int, typer.Option("--audio", help="Audio tokens per unit of the shape.", min=0, metavar="N")] = 25,
     layout: options.LayoutOption = None,
     positions: options.PositionsOption = None,
     ctx: options.Ctx = None,
@@ -76,10 +79,11 @@ def session(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Run a clip through whole sessions, one process each: time and its split, percentiles a unit, memory.
+    """Run a clip through whole sessions, one process each: time by stage, percentiles per unit, memory.
 
-    --kv-budget says after how many seconds of media so many bytes are exceeded. With --shape nothing is computed: a
-    stream of such units runs through retention in a cache of that shape. Ctrl-C prints what there is by then.
+    --kv-budget tells after how many seconds of media the cache outgrows that
+    size. With --shape no model runs: units of that shape go through eviction
+    in a cache of that shape. Ctrl-C prints the results so far.
     """
     from omnitide_cli.bench.session.plot import figure, memory, named, times
     from omnitide_cli.errors import INTERRUPTED
@@ -94,7 +98,9 @@ def session(
     with Interrupt() as interrupt:
         if shape is not None:
             if source is not None or model or budget is None:
-                raise UsageError("--shape is for --kv-budget alone", "leave SOURCE and --model out, give --kv-budget")
+                raise UsageError(
+                    "--shape works only with --kv-budget", "leave out SOURCE and --model, and give --kv-budget"
+                )
             found = []
             sizes = (image, audio)
             budgets = _shape_budgets(shape, layers, sizes, names, watermarks, budget, settings, interrupt, status)
@@ -126,7 +132,7 @@ def byte_count(text: str) -> int:
     """Bytes of 4GiB, 500MB, 4294967296. Raises UsageError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", text.strip())
     if not found or found[2] not in UNITS:
-        raise UsageError(f"--kv-budget {text}: not a number of bytes", "for example --kv-budget 4GiB")
+        raise UsageError(f"--kv-budget {text}: not a size in bytes", "for example --kv-budget 4GiB")
     return int(float(found[1]) * UNITS[found[2]])
 
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def soak(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="A short clip; it is fed again and again.", metavar="SOURCE")],
-    units: Annotated[int, typer.Option("--units", help="How many; a day has 86400.", min=1, metavar="N")] = 2000,
+    source: Annotated[str, typer.Argument(help="A short clip; it is played in a loop.", metavar="SOURCE")],
+    units: Annotated[int, typer.Option("--units", help="Number of units; a day has 86400.", min=1, metavar="N")] = 2000,
     with_faults: Annotated[
-        bool, typer.Option("--faults", help="Every 50th unit is damaged, incomplete, or stopped half-way.")
+        bool, typer.Option("--faults", help="Damage, truncate or interrupt every 50th unit.")
     ] = False,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
@@ -37,10 +37,11 @@ def soak(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Feed a clip for hours of media time and compare the end with the beginning: memory, time, cost of upkeep.
+    """Feed a clip for hours of media time, and compare memory, time and eviction cost at the end and the start.
 
-    From three hours on the last hour is compared with the second, else the last hundred units with units 200 to 300.
-    Ctrl-C prints what there is by then.
+    In runs of three hours or more, the last hour is compared with the second;
+    in shorter ones, the last hundred units with units 200 to 300.
+    Ctrl-C prints the results so far.
     """
     from omnitide_cli.bench.soak.measure import LEAST_UNITS, decoded
     from omnitide_cli.bench.soak.measure import soak as run
@@ -51,7 +52,9 @@ def soak(
     from omnitide_cli.session.interrupt import Interrupt
 
     if units < LEAST_UNITS:
-        raise UsageError(f"--units {units}: the comparison needs at least {LEAST_UNITS}", f"--units {LEAST_UNITS}")
+        raise UsageError(
+            f"--units {units}: the comparison needs at least {LEAST_UNITS} units", f"--units {LEAST_UNITS}"
+        )
     manifest = find_manifest(model)
     chosen = engine_options(manifest, settings_of(context.params) | {"unit_tokens": manifest.unit_tokens(1.0)})
     status = StatusLine(sys.stderr)
@@ -81,7 +84,7 @@ def _progress(done: int, units: int, seconds: float) -> str:
     from omnitide_cli.runtime.memory import resident_bytes
 
     left = clock(seconds / done * (units - done))
-    return f"unit {done} of {units}, {seconds / done * 1000:.1f} ms a unit, {size(resident_bytes())}, {left} left"
+    return f"unit {done} of {units}, {seconds / done * 1000:.1f} ms per unit, {size(resident_bytes())}, {left} left"
 
 
 def _figure(samples: list[Sample]) -> Figure:
@@ -93,5 +96,5 @@ def _figure(samples: list[Sample]) -> Figure:
         points = [(sample.unit / scale, value) for sample, value in zip(samples, values, strict=True)]
         return Lines(title, unit, {title: points})
 
-    medians = line("ms a unit, medians of a hundred", [sample.unit_ms for sample in samples])
+    medians = line("ms per unit, median of each hundred", [sample.unit_ms for sample in samples])
     return Figure("Soak", [medians, line("resident memory, MB", [sample.rss / 1e6 for sample in samples])])

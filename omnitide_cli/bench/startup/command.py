@@ -15,7 +15,7 @@ def startup(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Time `omnitide --help` beside a bare Typer app with three commands."""
+    """Time `omnitide --help` against a bare Typer app with three commands."""
     from omnitide_cli.bench.startup.measure import startup as run
 
     row = run(repeat)

@@ -51,7 +51,7 @@ def wrapped(entry: Exchange | Remark, console: Console, width: int) -> list[Text
     if not entry.stop:
         answer.append(theme.CARET, theme.BUSY)
     elif entry.stop != "eos":
-        answer.append(" (interrupted)" if entry.stop == "interrupted" else " (cut: too long)", theme.FAINT)
+        answer.append(" (interrupted)" if entry.stop == "interrupted" else " (cut off: too long)", theme.FAINT)
     indent = Text(" " * (len(time) if width >= NARROW else 0))
     return [*lines, *_hanging(answer, indent, console, width)]
 

@@ -41,7 +41,7 @@ FRAMED = (40, 12)
 GAUGE_ROWS = 6
 NAME = "OmniTide"
 HINT = "ask anything · /kv · /save FILE · /quit"
-END_HINT = "the end: ask, or /quit"
+END_HINT = "the end: ask a question, or /quit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,9 @@ class Screen:
     def _maintenance(self) -> list[Text]:
         state = self.state
         if state.retention is None:
-            return [Text("nothing had to be forgotten yet", theme.FAINT), Text()]
+            return [Text("nothing evicted yet", theme.FAINT), Text()]
         lines = [Text.assemble(("retention  ", theme.FAINT), retention_words(state.retention))]
-        moved = migration_words(state.migration) if state.migration else "nothing moved"
+        moved = migration_words(state.migration) if state.migration else "nothing moved yet"
         return [*lines, Text.assemble(("migration  ", theme.FAINT), moved)]
 
     def _numbers(self) -> RenderableType:

@@ -14,7 +14,7 @@ def retention_words(event: Retention) -> str:
     whole, part, gone = event.full_units, event.partial_units, event.dropped_units
     return (
         f"kept {event.after_tokens:,} of {event.before_tokens:,} tokens:"
-        f" {counted(whole, 'unit')} whole, {part} in part, {gone} gone"
+        f" {counted(whole, 'unit')} whole, {part} in part, {gone} dropped"
     )
 
 
@@ -22,7 +22,7 @@ def migration_words(event: Migration) -> str:
     """What was moved in the cache."""
     before, after = event.page_span
     if not event.accepted:
-        return f"moved nothing: {event.reason or 'it would not pay'}"
+        return f"moved nothing: {event.reason or 'it would cost more than it saves'}"
     if not event.rows_moved:
         return f"shifted {event.rows_shifted:,} rows in place, span {after:,}, {event.ms:.1f} ms"
     return f"moved {event.rows_moved:,} rows, span {before:,} → {after:,}, {event.ms:.1f} ms"
@@ -49,7 +49,7 @@ def cost_words(state: State) -> str:
     if cost is None:
         return ""
     parts = (("encode", cost.encode), ("prefill", cost.prefill), ("upkeep", cost.maintain))
-    return f"{cost.total:.1f} ms a unit: " + ", ".join(f"{name} {value:.1f}" for name, value in parts)
+    return f"{cost.total:.1f} ms per unit: " + ", ".join(f"{name} {value:.1f}" for name, value in parts)
 
 
 def lag_words(state: State) -> str:
