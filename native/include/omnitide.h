@@ -113,7 +113,7 @@ ot_session_params ot_session_default_params(void);
 int ot_session_create(void * llama_context, void * mtmd_context, const ot_session_params * params, ot_session ** out);
 void ot_session_free(ot_session * s);
 
-// Makes the unit or answer in hand stop at the next opportunity (OT_ERR_INTERRUPTED / stop). Any thread, signal-safe.
+// Makes the pending unit or the current answer stop at the next opportunity (OT_ERR_INTERRUPTED / stop). Any thread, signal-safe.
 void ot_session_interrupt(ot_session * s, int on);
 
 // --- units: begin, parts in order, commit (or abandon) ---------------------------------------------------------------
@@ -190,7 +190,7 @@ int ot_session_take_forced(ot_session * s, ot_maintenance * out);
 // --- saving ----------------------------------------------------------------------------------------------------------
 
 // Writes the session: ledger, cells, cached rows and what is needed to rotate them exactly. `out` may be NULL to ask for
-// the size. REQUIRES: no unit and no answer in the making. OT_ERR_UNSUPPORTED on llama.cpp's own memory.
+// the size. REQUIRES: no unfinished unit or answer. OT_ERR_UNSUPPORTED on llama.cpp's own memory.
 int ot_session_save(const ot_session * s, void * out, size_t cap, size_t * size);
 // Takes a saved session in place of what there is, every token in its cell; the next update computes what it would have
 // computed in the session that was saved. Policy, watermarks, layout, positions and flash attention may differ, the cache
@@ -262,12 +262,12 @@ int ot_mel(const float * pcm, size_t n, const float * left, size_t n_left, const
 
 // Fills all rows of the cache with random keys and values, used or not.
 int ot_cache_fill(ot_session * s, uint32_t seed);
-// Takes the unit in hand into the history without running the model, on whatever rows its cells hold: into `cells` (one
+// Takes the pending unit into the history without running the model, on whatever rows its cells hold: into `cells` (one
 // a token, distinct and empty), or where placement says when that is NULL.
 int ot_unit_inject(ot_session * s, const uint32_t * cells, size_t n);
 // Takes the history that ot_history_save gave in place of what there is, on whatever rows its cells hold.
 int ot_session_inject(ot_session * s, const void * data, size_t size);
-// Prefills the unit in hand, says how long that took, and takes it back. `attention_ms` receives how long attention took of
+// Prefills the pending unit, says how long that took, and takes it back. `attention_ms` receives how long attention took of
 // it: the keys' product to attention's output, all layers; it costs two pauses a layer. `logits` (n_vocab floats) receives
 // those after its last token. NULL: not wanted.
 int ot_unit_dry_run(ot_session * s, double * ms, double * attention_ms, float * logits, size_t cap);
@@ -303,7 +303,7 @@ size_t ot_history_freed(const ot_history * h, uint32_t * cells, size_t cap);  //
 // As those of a session, without rows.
 int ot_history_save(const ot_history * h, void * out, size_t cap, size_t * size);
 int ot_history_restore(ot_history * h, const void * data, size_t size);
-// Takes the history of what a session has saved, and passes over its rows.
+// Takes the history of what a session has saved, and ignores its rows.
 int ot_history_restore_session(ot_history * h, const void * data, size_t size);
 
 // As those of a session.

@@ -1,7 +1,7 @@
 """Files of the Hugging Face hub, in the cache that other tools share: found, fetched, checked, removed.
 
 The hub's own client gives up what has arrived when a download is interrupted. So the bytes are fetched into a partial
-file that the next try goes on with; once they are checked, the client finds them in their place and links them.
+file that the next try continues; once they are checked, the client finds them in their place and links them.
 """
 
 from __future__ import annotations

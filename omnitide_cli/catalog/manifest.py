@@ -44,7 +44,7 @@ class Frames:
     mode: str
     """"square", "patches" or "slices"."""
     max_tokens: int
-    """The most tokens an image has; in a square, exactly so many."""
+    """The most tokens an image has; in a square, exactly that many."""
     default_tokens: int = 0
     """The cap where none is asked for; 0: `max_tokens`."""
     size: int = 0
@@ -251,7 +251,7 @@ def _build(cls: type[Table], table: Mapping[str, Any], path: Path, where: str) -
 
 
 def _most_tokens(text: str) -> int:
-    """At most so many tokens: one a special token, one a byte of anything else."""
+    """At most this many tokens: one a special token, one a byte of anything else."""
     special = re.compile(r"<[^<>]+>")
     return len(special.findall(text)) + len(special.sub("", text).encode())
 

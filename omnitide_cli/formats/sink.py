@@ -41,7 +41,7 @@ class Sink(Protocol):
         """Who sits there wants to see the cache."""
 
     def ended(self) -> None:
-        """The stream is over; the session goes on with what is typed."""
+        """The stream is over; the session continues with what is typed."""
 
     def failed(self, error: BaseException) -> None:
         """The session ends early because of `error`; a summary may still follow."""

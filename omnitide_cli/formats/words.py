@@ -44,7 +44,7 @@ def with_hint(message: str, hint: str) -> str:
 
 
 def saved(path: str, at: float) -> str:
-    """That a session is in a file, and how to go on with it."""
+    """That a session is in a file, and how to resume it."""
     return printable(f"saved {path} ({clock(at)}); --resume {path} continues from there")
 
 

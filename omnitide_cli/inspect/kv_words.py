@@ -20,7 +20,7 @@ RULES = {
 
 
 def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:
-    """Which session this is and how it fares."""
+    """Which session this is and what state it is in."""
     state = snapshot.state
     name = printable(one_line(state.session))
     if snapshot.kind == "simulated":

@@ -34,7 +34,7 @@ def timed(
     """Say of each frame of one stream when it is.
 
     A frame without a timestamp follows the one before it, and so does one whose timestamp lies far off while those
-    after it are back in line. Recordings that were glued together start their time anew, or jump ahead by hours: from
+    after it are back in line. Recordings that were glued together restart their clock, or jump ahead by hours: from
     there on, time goes on where it stood. A pause in the recording is none of these and stays.
     """
     ahead: deque[Frame | Lull] = deque()

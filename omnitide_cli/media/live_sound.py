@@ -59,7 +59,7 @@ class SoundQueue:
             self._forget(sample - LEFT_CONTEXT)
 
     def restart(self) -> None:
-        """The device was opened anew: its count of samples begins again."""
+        """The device was reopened: its count of samples begins again."""
         with self._lock:
             self._skew_before += self._clock.skew
             self._clock = SampleClock()

@@ -43,7 +43,7 @@ def kernel_of(cache_type: str, *, flash_attention: bool, on_gpu: bool) -> str:
 
 
 def scaled(kernel: str, queries: int, keys: int) -> Costs:
-    """The measured costs for a model with so many values of query heads and of key heads over all layers."""
+    """The measured costs for a model with this many query-head and key-head values over all layers."""
     attention, moving = queries / MEASURED_QUERIES, keys / MEASURED_KEYS
     names = [field.name for field in fields(Costs) if field.name != "kernel"]
     scales = {name: moving if name in ("key_row_us", "value_row_us") else attention for name in names}

@@ -111,7 +111,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """End the answer in hand, then free the session and the model; harmless when called twice."""
+        """End the current answer, then free the session and the model; harmless when called twice."""
         try:
             if self._answering is not None:
                 self._answering.close()
@@ -325,12 +325,12 @@ class Engine:
         yield from maintenance
 
     def interrupt(self) -> None:
-        """Stop the answer in hand after its token, or take back the unit in hand. Signal-safe, any thread."""
+        """Stop the current answer after its token, or take back the pending unit. Signal-safe, any thread."""
         self._interrupted = True
         self._session.interrupt()
 
     def _rearm(self) -> None:
-        """What was in hand is over: an interruption must not reach what comes next."""
+        """What was running is over: an interruption must not reach what comes next."""
         self._interrupted = False
         self._session.interrupt(False)
 

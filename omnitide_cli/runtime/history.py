@@ -82,7 +82,7 @@ class History(HistoryView):
         check(self._call("attend", ffi.from_buffer("double[]", np.ascontiguousarray(scores)), len(scores)))
 
     def restore_session(self, state: NDArray[np.uint8]) -> None:
-        """Take the history of what `Session.save` gave; its rows are passed over. Raises SessionFileError."""
+        """Take the history of what `Session.save` gave; its rows are ignored. Raises SessionFileError."""
         check(self._call("restore_session", ffi.from_buffer("uint8_t[]", state), len(state)))
 
     def relocated(self) -> NDArray[np.int64]:

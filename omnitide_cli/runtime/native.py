@@ -97,7 +97,7 @@ _HINTS = {
 
 
 class Interrupted(Exception):
-    """The native call in hand was stopped by `ot_session_interrupt`; its unit was taken back."""
+    """The running native call was stopped by `ot_session_interrupt`; its unit was taken back."""
 
 
 def check(status: int) -> None:

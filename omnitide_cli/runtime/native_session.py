@@ -91,7 +91,7 @@ class NativeSession(HistoryView):
         return self._handle
 
     def interrupt(self, on: bool = True) -> None:
-        """Make a prefill in hand stop and be taken back. Any thread; callable from a signal handler."""
+        """Make a running prefill stop and be taken back. Any thread; callable from a signal handler."""
         if self._handle != ffi.NULL:
             lib.ot_session_interrupt(self._handle, on)
 
@@ -102,19 +102,19 @@ class NativeSession(HistoryView):
         check(lib.ot_unit_begin(self._open, UNIT_KINDS[kind], start_s, end_s))
 
     def add_tokens(self, role: str, tokens: Sequence[int]) -> None:
-        """Add text to the unit in hand."""
+        """Add text to the pending unit."""
         if tokens:
             check(lib.ot_unit_tokens(self._open, ROLES[role], list(tokens), len(tokens)))
 
     def add_image(self, rgb: NDArray[np.uint8]) -> int:
-        """Encode a picture [H, W, 3] into the unit in hand; the tokens it takes, marks between slices included."""
+        """Encode a picture [H, W, 3] into the pending unit; the tokens it takes, marks between slices included."""
         height, width = _picture_size(rgb)
         count = ffi.new("uint32_t *")
         check(lib.ot_unit_image(self._open, _bytes(rgb), width, height, count))
         return count[0]
 
     def add_audio(self, pcm: Floats, left: Floats | None = None, right: Floats | None = None) -> int:
-        """Encode sound (mono, 16 kHz) with real neighbours into the unit in hand; tokens, 0 if it is too short."""
+        """Encode sound (mono, 16 kHz) with real neighbours into the pending unit; tokens, 0 if it is too short."""
         count = ffi.new("uint32_t *")
         check(lib.ot_unit_audio(self._open, *_sound(pcm), *_sound(left), *_sound(right), count))
         return count[0]
@@ -126,13 +126,13 @@ class NativeSession(HistoryView):
         check(lib.ot_unit_rows(self._open, ROLES[role], width, first, continues, pointer, data.shape[0]))
 
     def commit(self, *, want_logits: bool = False) -> Any:
-        """Prefill the unit in hand; an `ot_ingest`. On failure the unit is gone and the history as before."""
+        """Prefill the pending unit; an `ot_ingest`. On failure the unit is gone and the history as before."""
         out = ffi.new("ot_ingest *")
         check(lib.ot_unit_commit(self._open, want_logits, out))
         return out
 
     def abandon(self) -> None:
-        """Forget the unit in hand."""
+        """Forget the pending unit."""
         lib.ot_unit_abandon(self._open)
 
     # --- for benchmarks
@@ -142,7 +142,7 @@ class NativeSession(HistoryView):
         check(lib.ot_cache_fill(self._handle, seed))
 
     def inject(self, cells: Sequence[int] | None = None) -> None:
-        """Take the unit in hand into the history without running the model, into `cells` (one a token) if given."""
+        """Take the pending unit into the history without running the model, into `cells` (one a token) if given."""
         check(lib.ot_unit_inject(self._handle, ffi.NULL if cells is None else list(cells), len(cells or ())))
 
     def inject_history(self, state: NDArray[np.uint8]) -> None:
@@ -150,7 +150,7 @@ class NativeSession(HistoryView):
         check(lib.ot_session_inject(self._open, ffi.from_buffer("uint8_t[]", state), len(state)))
 
     def dry_run(self, n_vocab: int = 0) -> float:
-        """Milliseconds that the prefill of the unit in hand takes; it leaves no trace in the history.
+        """Milliseconds that the prefill of the pending unit takes; it leaves no trace in the history.
 
         n_vocab: the size of the vocabulary, where logits are computed as for an answer.
         """
@@ -163,7 +163,7 @@ class NativeSession(HistoryView):
         return self._dry_run(attention, None), attention[0]
 
     def peek_logits(self, n_vocab: int) -> Floats:
-        """Logits [n_vocab] after the unit in hand, which leaves no trace in the history."""
+        """Logits [n_vocab] after the pending unit, which leaves no trace in the history."""
         out = np.empty(n_vocab, dtype=np.float32)
         self._dry_run(ffi.NULL, out)
         return out

@@ -50,7 +50,7 @@ def choose_ctx(options: EngineOptions, model: Model) -> int:
 
 
 def shortage(cells: int, options: EngineOptions, model: Model) -> str | None:
-    """What a cache of so many cells would lack of memory; None when it fits, or when the system doesn't say.
+    """How much memory a cache of this many cells would lack; None when it fits, or when the system doesn't say.
 
     llama.cpp would be given the memory, and the process killed while it fills it.
     """

@@ -71,7 +71,7 @@ def _read(path: Path) -> str:
 
 
 def _build(kind: Any, value: Any, where: str) -> Any:
-    """A value of the type `kind` from JSON. Keys that are not known are passed over: later versions add some."""
+    """A value of the type `kind` from JSON. Unknown keys are ignored: later versions add some."""
     if isinstance(kind, types.UnionType):
         if value is None and types.NoneType in get_args(kind):
             return None

@@ -65,7 +65,7 @@ class StockContext:
         llama.llama_memory_seq_add(self._memory, SEQUENCE, first + count, -1, -count)
 
     def decode(self, tokens: int) -> float:
-        """Milliseconds to take in so many tokens of text, without logits, as updates are measured."""
+        """Milliseconds to prefill this many tokens of text, without logits, as updates are measured."""
         begin, ms = llama.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1, 0.0
         most = llama.llama_n_batch(self._context)
         for done in range(0, tokens, most):

@@ -134,7 +134,7 @@ class HistoryView:
         return out
 
     def save(self) -> NDArray[np.uint8]:
-        """Everything that `restore` needs, as bytes. REQUIRES: no unit and no answer in the making."""
+        """Everything that `restore` needs, as bytes. REQUIRES: no unfinished unit or answer."""
         size = ffi.new("size_t *")
         check(self._call("save", ffi.NULL, 0, size))
         out = np.empty(size[0], dtype=np.uint8)

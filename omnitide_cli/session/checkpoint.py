@@ -77,7 +77,7 @@ class Checkpointer:
         self._place = moved(self._identity.media, self._place_after(unit))
 
     def rest(self) -> None:
-        """Nothing is in the making: write a checkpoint if one is due and the last one is on disk."""
+        """Nothing is unfinished: write a checkpoint if one is due and the last one is on disk."""
         if self._every_s <= 0 or time.monotonic() - self._latest < self._every_s:
             return
         if self._writing is not None and not self._writing.done():

@@ -48,7 +48,7 @@ class Stream(Protocol):
 class SessionLoop:
     """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
-    What is typed at the `prompt` comes between units; the next typed question ends the answer in hand. `commands` are
+    What is typed at the `prompt` comes between units; the next typed question ends the current answer. `commands` are
     called for /name; /kv and /quit are known. `conclude` adds to the summary what only the source knows. The
     `checkpointer` saves the session; a `resumption` is what it goes on from.
     """
@@ -84,7 +84,7 @@ class SessionLoop:
         self._clock = resumption.saved.media.clock if resumption else 0.0
 
     def run(self, name: str, schedule: Schedule, *, realtime: bool = False, stays: bool = False) -> None:
-        """Feed all units and ask all questions; with `stays` go on with what is typed after the end.
+        """Feed all units and ask all questions; with `stays`, keep answering what is typed after the end.
 
         `realtime` feeds a unit no earlier than a live stream would have had it. A first signal ends the session early.
         """
@@ -212,7 +212,7 @@ class SessionLoop:
     # --- what is typed
 
     def _listen(self) -> None:
-        """Do and answer all that has been typed by now; then nothing is in the making."""
+        """Do and answer all that has been typed by now; then nothing is unfinished."""
         while not self._is_over:
             self._hear()
             if not self._typed:
@@ -267,7 +267,7 @@ class SessionLoop:
         return ()
 
     def _give_way(self) -> None:
-        """A question that is typed meanwhile ends the answer in hand, as in a talk; commands wait."""
+        """A question that is typed meanwhile ends the current answer, as in a talk; commands wait."""
         self._hear()
         if any(line == QUIT or (line and not line.startswith("/")) for line in self._typed):
             self._engine.interrupt()

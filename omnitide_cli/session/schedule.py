@@ -104,7 +104,7 @@ class Schedule:
         return closing + self._last
 
     def put_back(self, questions: Iterable[str]) -> None:
-        """These were due, but the session is over: one that goes on with it asks them first."""
+        """These were due, but the session is over: one that resumes it asks them first."""
         self._waiting += questions
 
     def waiting(self) -> list[str]:

@@ -133,7 +133,7 @@ def test_a_command_waits_for_the_answer_and_may_fail() -> None:
     assert notices == [
         ("command-failed", "no room for x.tide"),
         ("unknown-command", "/dance is not a command"),
-        ("unknown-command", "/ is no command"),
+        ("unknown-command", "/ is not a command"),
     ]
 
 

@@ -13,7 +13,7 @@ struct ggml_cgraph;
 
 namespace ot {
 
-// A thread's share of so many things: neighbours stay together.
+// A thread's share of n things: neighbours stay together.
 struct Share {
     size_t begin, end;
 

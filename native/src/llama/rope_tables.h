@@ -31,7 +31,7 @@ SharedRotation shared_rotation(const llama_context & context, const std::vector<
 // The rotation of every row: keys x cos + keys with swapped halves x sin, where the first half's sines are negative.
 class RopeTables {
 public:
-    // For rows that rotate by so many positions each; nothing when there is no shared rotation.
+    // For rows that rotate by the given number of positions each; nothing when there is no shared rotation.
     void compute(const SharedRotation & shared, const std::vector<int32_t> & deltas);
     // Inputs of a graph for any backend; without them the rotation is one operator of ours, for rows in this process's
     // memory.

@@ -15,7 +15,7 @@ namespace ot {
 
 namespace {
 
-// A layout in the making. Moves go down alone, so what eager compaction leaves in place is never moved.
+// A layout under construction. Moves go down alone, so what eager compaction leaves in place is never moved.
 class Packing {
 public:
     explicit Packing(const Layout & layout)

@@ -30,7 +30,7 @@ struct CostModel {
     double tile_us = 30.0;        // one token of a large batch, one active tile
     double empty_tile_us = 3.0;   // one token of a large batch, one empty tile of the span: its mask is read
     double cell_us = 1.9;         // one token of a small batch, one used cell
-    double run_us = 0.3;          // one token of a small batch, one run of used cells: a hole ends what was foretold
+    double run_us = 0.3;          // one token of a small batch, one run of used cells: a hole ends what was predicted
     double empty_cell_us = 0.1;   // one token of a small batch, one empty cell of the span: its mask is read
     double slice_cell_us = 3.8;   // one decoded token, one used cell of the busiest thread's slice
     double span_cell_us = 0.46;   // one token, one cell of the span

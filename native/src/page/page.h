@@ -87,7 +87,7 @@ struct Move {
 
 struct PlannerSettings {
     Planner planner = Planner::Auto;
-    uint32_t min_pages = 4;  // ordered-suffix: pages of span that a plan must win; it leaves less than so many behind
+    uint32_t min_pages = 4;  // ordered-suffix: pages of span that a plan must win; it leaves fewer than that behind
 };
 
 struct MigrationPlan {

@@ -1,4 +1,4 @@
-// A unit that is being put together: its spans and, in token order, either tokens or rows of embeddings.
+// A unit under construction: its spans and, in token order, either tokens or rows of embeddings.
 #pragma once
 
 #include "encode/encoder.h"

@@ -106,7 +106,7 @@ public:
     // Rounds that a unit or an answer needed for its room, oldest first, each told once.
     std::optional<Maintained> take_forced();
 
-    // --- saving. REQUIRES: no unit and no answer in the making.
+    // --- saving. REQUIRES: no unfinished unit or answer.
     void save(ByteWriter & out) const;
     // Takes a saved session in place of what there is, be it broken. Throws StateError and leaves all as it was when
     // the bytes are damaged or of another model.

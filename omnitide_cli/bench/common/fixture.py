@@ -104,12 +104,12 @@ class Fixture(Owner):
         return session
 
     def interrupt(self) -> None:
-        """Stop the update in hand and all later ones of the sessions that stay open. Any thread."""
+        """Stop the current update and all later ones of the sessions that stay open. Any thread."""
         for session in self._others:
             session.interrupt()
 
     def add(self, session: NativeSession, kind: str, parts: Sequence[Part]) -> None:
-        """Take a unit of so many tokens of each kind into the history without computing it."""
+        """Take a unit of this many tokens of each kind into the history without computing it."""
         self._draft(session, kind, parts)
         session.inject()
 

@@ -37,7 +37,7 @@ def pieces_of(image: EncodedImage) -> Iterator[Piece]:
 
 
 def add(session: NativeSession, piece: Piece) -> None:
-    """Add one to the unit in hand."""
+    """Add one to the pending unit."""
     if piece.rows is None:
         session.add_tokens(piece.role, piece.tokens)
     else:
@@ -53,7 +53,7 @@ def feed(session: NativeSession, kind: str, pieces: Sequence[Piece]) -> int:
 
 
 def replay(kept: Sequence[Unit], fed: Mapping[int, Sequence[Piece]], fresh: NativeSession) -> None:
-    """Feed what a ledger kept of units fed before (by id) into a fresh session, at positions that close ranks."""
+    """Feed what a ledger kept of units fed before (by id) into a fresh session, at consecutive positions."""
     for unit in kept:
         fresh.begin(unit.kind)
         offset = 0

@@ -126,7 +126,7 @@ def _turned(keys: Floats, size: int) -> Floats:
 def _run(
     fixture: Fixture, tape: Tape, positions: str, cache_type: str, rounds: Sequence[int], progress: Progress
 ) -> tuple[list[_State], dict[int, list[Piece]]]:
-    """The states after each of so many evictions, and what was fed, by unit."""
+    """The states after each of these numbers of evictions, and what was fed, by unit."""
     session = fixture.session(_cells(fixture, tape), random_rows=False, positions=positions, cache_type=cache_type)
     fed = {feed(session, "system", tape.system): tape.system}
     states: list[_State] = []

@@ -1,6 +1,6 @@
 """How many seconds of media a given memory for keys and values lasts (the paper's claim about 4 GiB).
 
-Without retention that is arithmetic: cells in the budget, tokens a second. A cache that is cut back doesn't grow, which
+Without eviction that is arithmetic: cells in the budget, tokens a second. A bounded cache doesn't grow, which
 is not believed but run: over many retentions, what is allocated, the untouched keys of shifted rows included.
 """
 

@@ -30,7 +30,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Of so many milliseconds."""
+    """Of these milliseconds."""
 
     p50: float
     p95: float
@@ -93,7 +93,7 @@ class Job:
     units: int | None
     """None: the clip once."""
     questions: tuple[tuple[float, str], ...] = ()
-    """Seconds and text: asked whenever so many seconds have passed."""
+    """Seconds and text: asked whenever that many seconds have passed."""
     watched: bool = False
     """Watch attention instead: an update as large as each unit, which leaves no trace. Its other times mean little."""
 

@@ -17,7 +17,7 @@ NARROW = 40
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """As much as fits; `back` leaves out so many of the newest entries."""
+    """As much as fits; `back` leaves out that many of the newest entries."""
 
     entries: tuple[Exchange | Remark, ...]
     back: int = 0

@@ -141,7 +141,7 @@ class Screen:
         return (self.state.frame is not None and self.view.pictures) or self.state.sound is not None
 
     def _picture_columns(self, rows: int, most: int) -> int:
-        """Columns that a picture of so many rows fills, without its frame."""
+        """Columns that a picture of this many rows fills, without its frame."""
         picture = self._picture()
         shape = picture.shape
         if shape is None:

@@ -198,7 +198,7 @@ def _said(state: State, line: Exchange | Remark) -> State:
 
 
 def _spoken(state: State, change: Callable[[Exchange], Exchange]) -> State:
-    """With the exchange in hand changed; remarks may have come after it."""
+    """With the current exchange changed; remarks may have come after it."""
     for index in range(len(state.talk) - 1, -1, -1):
         last = state.talk[index]
         if isinstance(last, Exchange):
