@@ -42,7 +42,7 @@ def open_source(
 ) -> MediaSource:
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
-    `start` and `duration` choose a part of it, in seconds; `loops` plays that part that many times. Frames come as `fit`
+    `start` and `duration` choose a part of it, in seconds; `loops` says how often it plays. Frames come as `fit`
     makes them. `place` is where to resume in that part: `position_after` of the unit before, which may be the last.
     Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """

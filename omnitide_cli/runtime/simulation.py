@@ -23,7 +23,7 @@ SOUND_TOKENS, BOUNDARY_TOKENS = 25, 4  # of a second
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Units that are all alike. With `slices`, an image is a source and so many slices of `image` tokens each."""
+    """Units that are all alike. With `slices`, an image is a source and that many slices of `image` tokens each."""
 
     units: int
     image: int

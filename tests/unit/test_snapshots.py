@@ -227,7 +227,8 @@ def test_damaged_files_are_passed_over(tmp_path: Path, damage: str) -> None:
     write_snapshot(tmp_path / "good.json", SNAPSHOT)
     chosen, remark = choose(tmp_path, None)
     assert chosen.state.session == "good"
-    assert remark.startswith("damaged snapshot files") and "skipped: 1" in remark
+    assert remark.startswith("damaged snapshot files")
+    assert "skipped: 1" in remark
 
 
 def test_mutated_files_crash_neither_reader_nor_view(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class LayoutRow:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How much is measured: a number of units, or whole cycles between evictions, which weigh every fill level alike."""
+    """How much is measured: a number of units, or whole cycles between evictions, which weigh every fill alike."""
 
     cycles: int | None = None
     units: int | None = None
