@@ -1,14 +1,27 @@
 // OmniTide's native runtime: an endless audio-video-text history in a KV cache that stays small and compact.
 //
-//   ot_session * s;
-//   ot_session_params p = ot_session_default_params();
-//   if (ot_session_create(llama_ctx, mtmd_ctx, &p, &s) != OT_OK) puts(ot_last_error());
-//   ot_unit_begin(s, OT_UNIT_MEDIA, 0.0, 1.0);
-//   ot_unit_image(s, rgb, 112, 112);
-//   ot_unit_audio(s, pcm, 16000, NULL, 0, NULL, 0);
-//   ot_unit_commit(s, 0, &ingest);      // encode -> place -> prefill -> ledger
-//   ot_session_maintain(s, 0, &report); // retention + relocation, when history > high watermark
-//   ot_session_free(s);                 // before llama_free(llama_ctx)
+// One second of picture and sound (tests/unit/test_header.py compiles this block):
+//
+//   static int watch_one_second(void * llama_ctx, void * mtmd_ctx, const uint8_t * rgb, const float * pcm) {
+//       ot_session * s = NULL;
+//       ot_ingest ingest;
+//       ot_maintenance report;
+//       ot_session_params p = ot_session_default_params();
+//       if (ot_session_create(llama_ctx, mtmd_ctx, &p, &s) != OT_OK) {
+//           puts(ot_last_error());
+//           return 1;
+//       }
+//       ot_unit_begin(s, OT_UNIT_MEDIA, 0.0, 1.0);
+//       ot_unit_image(s, rgb, 112, 112, NULL);
+//       ot_unit_audio(s, pcm, 16000, NULL, 0, NULL, 0, NULL);
+//       int status = ot_unit_commit(s, 0, &ingest);                       // place -> prefill -> ledger
+//       if (status == OT_OK) status = ot_session_maintain(s, 0, &report);  // retention and relocation, above the high watermark
+//       if (status != OT_OK) puts(ot_last_error());
+//       ot_session_free(s);  // before llama_free(llama_ctx)
+//       return status;
+//   }
+//
+// The way of a frame: docs/architecture.md. Words: docs/glossary.md. What OT_ERR_UNSUPPORTED refuses: docs/runtime.md.
 //
 // Threads: a session and its llama context belong to one thread at a time; only ot_session_interrupt may be called from
 // another. Returns: OT_OK or an error code; then ot_last_error() says what happened (text of the calling thread, valid
@@ -37,6 +50,7 @@ enum ot_status {
     OT_ERR_STATE = 8         // what was to be restored is damaged or of another model: nothing was done
 };
 
+// What a token is, what a unit records, and how history is chosen, laid out and numbered: docs/omnipick.md, docs/omnipage.md.
 enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
 enum ot_unit_kind { OT_UNIT_SYSTEM, OT_UNIT_MEDIA, OT_UNIT_QUESTION, OT_UNIT_RESPONSE };
 enum ot_policy { OT_POLICY_FULL, OT_POLICY_OMNIPICK, OT_POLICY_FIFO, OT_POLICY_TOKEN, OT_POLICY_STREAMING_LLM, OT_POLICY_H2O };
@@ -83,27 +97,27 @@ typedef struct ot_cost_model {
 } ot_cost_model;
 
 typedef struct ot_session_params {
-    uint32_t size;  // sizeof(ot_session_params)
-    int32_t policy;
-    uint32_t high_watermark;
-    uint32_t low_watermark;
-    uint32_t recent_units;  // 0: as many as fit the low watermark
-    uint32_t image_sinks;
-    uint32_t audio_sinks;
-    uint32_t text_budget;
-    uint32_t sinks;
-    int32_t planner;
-    uint32_t min_pages;
-    int32_t positions;
-    uint32_t page_size;
-    uint32_t subblock_size;
-    uint32_t span_align;
-    int32_t threads;        // for the encoders; also those that auto expects to decode with
-    int32_t stock_memory;   // 1: leave llama.cpp's memory as it is (policy full only)
-    float temperature;      // 0: greedy
-    uint32_t seed;
+    uint32_t size;            // bytes: sizeof(ot_session_params), a check that caller and library agree
+    int32_t policy;           // OT_POLICY_*: which tokens stay
+    uint32_t high_watermark;  // tokens of history above which retention starts
+    uint32_t low_watermark;   // tokens it aims at; 0 < low < high
+    uint32_t recent_units;    // omnipick: newest media units that stay whole; 0: as many as fit the low watermark
+    uint32_t image_sinks;     // omnipick: first tokens kept of each image of an older unit
+    uint32_t audio_sinks;     // omnipick: the same of its sound
+    uint32_t text_budget;     // omnipick: tokens kept of older questions and answers together
+    uint32_t sinks;           // streaming-llm: first tokens kept behind the system unit
+    int32_t planner;          // OT_PLANNER_*: what moves after a retention, and where new tokens go
+    uint32_t min_pages;       // ordered-suffix: pages by which a plan must shorten the span
+    int32_t positions;        // OT_POSITIONS_*: kept tokens are renumbered without gaps, or keep their positions
+    uint32_t page_size;       // cells of a page
+    uint32_t subblock_size;   // cells of a subblock; divides page_size
+    uint32_t span_align;      // cells to which the backend rounds the span that attention reads
+    int32_t threads;          // for the encoders; also those that auto expects to decode with
+    int32_t stock_memory;     // 1: leave llama.cpp's memory as it is (policy full only)
+    float temperature;        // of sampling; 0: greedy
+    uint32_t seed;            // of sampling at temperatures above 0
     uint32_t position_limit;  // positions the model was trained for (sparse positions close up before it); 0: no limit
-    ot_cost_model cost;
+    ot_cost_model cost;       // what auto weighs
 } ot_session_params;
 
 ot_session_params ot_session_default_params(void);
@@ -119,13 +133,20 @@ void ot_session_interrupt(ot_session * s, int on);
 // --- units: begin, parts in order, commit (or abandon) ---------------------------------------------------------------
 
 typedef struct ot_ingest {
-    uint64_t unit;  // its id
-    uint32_t image_tokens, audio_tokens, text_tokens, boundary_tokens, total_tokens;
-    double encode_ms, prefill_ms;
-    uint32_t history_tokens;
+    uint64_t unit;             // its id: stable over the session, ascending
+    uint32_t image_tokens;     // of pictures: source images and slices
+    uint32_t audio_tokens;     // of sound
+    uint32_t text_tokens;      // of text, answers and the system prompt
+    uint32_t boundary_tokens;  // of the markers around them
+    uint32_t total_tokens;     // the sum
+    double encode_ms;          // picture and sound into embeddings
+    double prefill_ms;         // the language model over the whole unit
+    uint32_t history_tokens;   // of the whole history, this unit included
 } ot_ingest;
 
+// Starts a unit of kind OT_UNIT_*; seconds on the media clock. REQUIRES: no pending unit and no answer.
 int ot_unit_begin(ot_session * s, int kind, double start_s, double end_s);
+// Adds n tokens of the model's vocabulary as OT_ROLE_*. OT_ERR_ARGUMENT if one of them isn't in it.
 int ot_unit_tokens(ot_session * s, int role, const int32_t * tokens, size_t n);
 
 // 8-bit RGB, row-major; encoded at once. Models that cut pictures (MiniCPM) add a source image, slices, and their marks
@@ -150,8 +171,8 @@ void ot_unit_abandon(ot_session * s);
 typedef struct ot_generated {
     int32_t token;    // -1 when the answer ended
     int32_t end;      // 1: the model ended it
-    char piece[256];  // bytes of the token (not terminated, may be part of a character)
-    int32_t piece_len;
+    char piece[256];    // UTF-8 bytes of the token (not terminated, may be part of a character)
+    int32_t piece_len;  // how many of them
 } ot_generated;
 
 // Starts a response unit. REQUIRES: the last commit wanted logits.
@@ -163,23 +184,35 @@ int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t 
 
 // --- maintenance -----------------------------------------------------------------------------------------------------
 
+// How the history lies, in cells unless said otherwise.
 typedef struct ot_layout_stats {
-    uint32_t useful_cells, active_pages, active_subblocks, page_span, physical_span, holes, largest_hole;
+    uint32_t useful_cells;      // that hold a token
+    uint32_t active_pages;      // pages with a useful cell
+    uint32_t active_subblocks;  // subblocks with one
+    uint32_t page_span;         // highest useful cell + 1, rounded up to whole pages
+    uint32_t physical_span;     // the same, rounded as the backend does: what attention reads
+    uint32_t holes;             // empty cells below the highest useful one
+    uint32_t largest_hole;      // the longest run of them
 } ot_layout_stats;
 
 typedef struct ot_maintenance {
-    int32_t retained;  // 1: retention deleted something
-    uint32_t before_tokens, after_tokens;
-    uint32_t full_units, partial_units, dropped_units;
-    double plan_ms;
-    int32_t planned;   // 1: a migration was planned (after a retention)
-    int32_t planner;   // OT_PLANNER_*, never AUTO
-    int32_t accepted;
-    const char * reason;
-    uint32_t rows_moved, rows_shifted;
-    uint64_t bytes;
-    ot_layout_stats before, after;
-    double migrate_ms;
+    int32_t retained;        // 1: retention deleted something; 0: all that follows is 0
+    uint32_t before_tokens;  // of the history, before
+    uint32_t after_tokens;   // and after
+    uint32_t full_units;     // left whole, the system unit included
+    uint32_t partial_units;  // of which a part is left
+    uint32_t dropped_units;  // gone in this round
+    double plan_ms;          // retention and migration, planned
+    int32_t planned;         // 1: a migration was planned (after a retention)
+    int32_t planner;         // OT_PLANNER_*, never AUTO: whose plan it is
+    int32_t accepted;        // 1: it was carried out; 0: nothing moved
+    const char * reason;     // a static text: what the plan wins, or why nothing moved
+    uint32_t rows_moved;     // to another cell
+    uint32_t rows_shifted;   // to another position
+    uint64_t bytes;          // of these rows: keys and values, all layers
+    ot_layout_stats before;  // after the deletion, before the moves
+    ot_layout_stats after;   // after the moves
+    double migrate_ms;       // relocation of the cached rows
 } ot_maintenance;
 
 // Retention and relocation when the history is above the high watermark, or above `limit` tokens if limit > 0 and lower.
@@ -200,33 +233,55 @@ int ot_session_restore(ot_session * s, const void * data, size_t size);
 // --- looking inside --------------------------------------------------------------------------------------------------
 
 typedef struct ot_snapshot {
-    uint32_t history_tokens, next_position, n_cells, free_cells, n_units, max_rotations;
-    uint32_t must_cells, selected_cells, recent_cells;
-    uint64_t kv_bytes_allocated, kv_bytes_per_cell;
-    int32_t mrope, transposed_v, has_vision, has_audio;
-    ot_layout_stats layout;
+    uint32_t history_tokens;      // tokens that the model can attend to
+    uint32_t next_position;       // the position that the next token gets
+    uint32_t n_cells;             // size of the cache
+    uint32_t free_cells;          // of which this many hold no token
+    uint32_t n_units;             // in the history
+    uint32_t max_rotations;       // shifts that the most shifted span has gone through
+    uint32_t must_cells;          // of the system unit
+    uint32_t selected_cells;      // of units that have lost a token
+    uint32_t recent_cells;        // of units that are whole
+    uint64_t kv_bytes_allocated;  // keys, values and original keys; 0 on llama.cpp's own memory
+    uint64_t kv_bytes_per_cell;   // keys and values, all layers
+    int32_t mrope;                // 1: positions are (t, y, x)
+    int32_t transposed_v;         // 1: values are stored transposed, since flash attention is off
+    int32_t has_vision;           // 1: the model has a vision encoder
+    int32_t has_audio;            // 1: it has an audio encoder that can be used
+    ot_layout_stats layout;       // how the history lies
 } ot_snapshot;
 
 typedef struct ot_unit_info {
-    uint64_t id;
-    int32_t kind, partial;
-    uint32_t tokens, n_spans;
-    double start_s, end_s;
+    uint64_t id;       // stable over the session, ascending
+    int32_t kind;      // OT_UNIT_*
+    int32_t partial;   // 1: it has lost a token
+    uint32_t tokens;   // that are left of it
+    uint32_t n_spans;  // that are left of it
+    double start_s;    // on the media clock
+    double end_s;      // the same
 } ot_unit_info;
 
 typedef struct ot_span_info {
-    int32_t role, continues;
-    uint32_t length, first, width, rotations;
-    int32_t base;
+    int32_t role;        // OT_ROLE_*
+    int32_t continues;   // 1: a later piece of the span before, in the same unit
+    uint32_t length;     // tokens that are left
+    uint32_t first;      // index of the first of them, in the span as it was added
+    uint32_t width;      // tokens of a raster row; 0: no raster
+    uint32_t rotations;  // how often its keys were shifted
+    int32_t base;        // raster under M-RoPE: t of all its tokens, and x, y of raster index 0; else position of the first token
 } ot_span_info;
 
 typedef struct ot_token_info {
-    uint32_t cell;
-    int32_t t, y, x;
+    uint32_t cell;  // where its row lies, in every layer
+    int32_t t;      // its position; of a raster's tokens under M-RoPE, one for all
+    int32_t y;      // t plus the row within a raster; elsewhere t
+    int32_t x;      // t plus the column within a raster; elsewhere t
 } ot_token_info;
 
+// The session as a whole.
 int ot_session_snapshot(const ot_session * s, ot_snapshot * out);
-// Each fills at most `cap` entries and returns how many there are.
+// Each fills at most `cap` entries and returns how many there are: OT_CELL_* of every cell, then units, their spans and the
+// spans' tokens, all in history order.
 size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap);
 size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap);
 size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap);
@@ -244,8 +299,9 @@ int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, s
 
 // A span that is added, or would be; width > 0: a raster (images alone).
 typedef struct ot_part {
-    int32_t role;
-    uint32_t length, width;
+    int32_t role;     // OT_ROLE_*
+    uint32_t length;  // tokens
+    uint32_t width;   // tokens of a raster row; 0: no raster
 } ot_part;
 
 // What the encoders give, without touching the history: rows of n_embd floats. An image's spans, its tokens (-1: a row)
@@ -278,8 +334,9 @@ typedef struct ot_history ot_history;
 
 // A survivor of the last maintenance that moved (src != dst), was shifted (delta != 0), or both.
 typedef struct ot_row {
-    uint32_t src, dst;
-    int32_t delta;
+    uint32_t src;   // the cell that its row left
+    uint32_t dst;   // the cell that it lies in now
+    int32_t delta;  // what was added to its position
 } ot_row;
 
 // Takes of the parameters what a history has: policy, watermarks, layout, positions, pages, costs.
