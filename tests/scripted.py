@@ -28,6 +28,8 @@ from omnitide_cli.runtime.events import (
 from omnitide_cli.runtime.kv_state import CellClasses, KvState
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session_file import SessionFile
+from omnitide_cli.runtime.step import Step
+from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
 
 DELAY = "SCRIPTED_ENGINE_DELAY"
 """Environment variable: seconds that a unit or a word takes."""
@@ -61,6 +63,7 @@ class ScriptedEngine:
         self.files, self.prompt, self.options = files, prompt, options
         self.units: list[Any] = []
         self.asked: list[tuple[str, float]] = []
+        self.clock = StreamClock()
         self.interrupted = False
         self.closed = False
 
@@ -80,10 +83,10 @@ class ScriptedEngine:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def start(self, source: str, saved: SessionFile | None = None) -> SessionStarted:
+    def start(self, source: str, saved: SessionFile | None = None) -> Step[SessionStarted]:
         self.resumed = saved
         options = self.options
-        return SessionStarted(
+        started = SessionStarted(
             version="0.1.0",
             model=self.files.name,
             source=source,
@@ -99,14 +102,17 @@ class ScriptedEngine:
             threads=2,
             flash_attn=True,
             resumed_at=saved.saved.media.clock if saved else None,
+            wall=iso_now(),
         )
+        return Step(SessionStarted, [started])
 
-    def ingest(self, unit: Any) -> list[Event]:
+    def ingest(self, unit: Any) -> Step[UnitIngested]:
         self.on_ingest(self, unit.index)
         time.sleep(float(os.environ.get(DELAY, "0")))
         if str(unit.index) == os.environ.get(FAILS_AT):
             raise RuntimeError("the scripted engine fails")
         self.units.append(unit)
+        self.clock.take(unit)
         unit_event = UnitIngested(
             index=unit.index,
             start=unit.start,
@@ -118,6 +124,9 @@ class ScriptedEngine:
             encode_ms=1.0,
             prefill_ms=2.0,
             maintain_ms=0.1,
+            lag_ms=self.clock.lag_ms(),
+            dropped_frames=unit.dropped_frames,
+            wall=self.clock.wall(unit.end),
         )
         cut = Retention(
             unit=unit.index,
@@ -129,9 +138,12 @@ class ScriptedEngine:
             dropped_units=1,
             plan_ms=0.1,
         )
-        return [unit_event, cut]
+        return Step(UnitIngested, [unit_event, cut])
 
-    def ask(self, question: str, at: float) -> Iterator[Event]:
+    def ask(self, question: str, at: float) -> Step[Answer]:
+        return Step(Answer, self._answer(question, at), self.interrupt)
+
+    def _answer(self, question: str, at: float) -> Iterator[Event]:
         self.asked.append((question, at))
         said = ""
         for index, word in enumerate(os.environ.get(TEXT, self.text).split(" ")):
@@ -151,6 +163,7 @@ class ScriptedEngine:
             ttft_ms=5.0,
             tokens_per_s=100.0,
             stop="interrupted" if self.interrupted else "eos",
+            wall=self.clock.wall(at),
         )
         self.interrupted = False
 
@@ -177,6 +190,8 @@ class ScriptedEngine:
             page_span=64,
             physical_span=256,
             peak_physical_span=256,
+            dropped_frames=sum(unit.dropped_frames for unit in self.units),
+            lost_sound_s=self.units[-1].lost_sound_s if self.units else 0.0,
         )
 
     def kv_state(self, name: str) -> KvState:

@@ -221,6 +221,8 @@ class LiveSource:
             audio_right=NO_SOUND if sound is None else sound.right,
             dropped_frames=dropped,
             complete_at=self.moment(end),
+            lost_sound_s=self.lost_sound_s,
+            sound_skew_ms=self.skew_ms,
         )
 
     def _picture(self, start: float) -> Picture | None:

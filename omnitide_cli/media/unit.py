@@ -47,3 +47,7 @@ class MediaUnit:
     """Pictures of this unit, or of what went before it, that were left out because the model was behind."""
     complete_at: float | None = None
     """Of a live source: second on time.monotonic()'s clock at which the unit was over."""
+    lost_sound_s: float = 0.0
+    """Seconds of live sound that were lost since the source was opened."""
+    sound_skew_ms: float = 0.0
+    """Milliseconds by which the sound card's clock was corrected since then; above 0 if it is slow."""

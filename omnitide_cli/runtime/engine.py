@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import codecs
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,33 +33,17 @@ from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptTemplate, check_policy, check_watermarks
-from omnitide_cli.runtime.reports import Totals, kv_bytes, migration, retention
+from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session_file import SessionFile
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
+from omnitide_cli.runtime.step import Step
+from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
+from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.runtime.template import TokenTemplate
 from omnitide_cli.runtime.view import CELL_LETTERS
 
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
-
-
-class StreamUnit(Protocol):
-    """A second of the outside world, as the media room makes it."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def start(self) -> float: ...
-    @property
-    def end(self) -> float: ...
-    @property
-    def frame(self) -> NDArray[np.uint8] | None: ...
-    @property
-    def audio(self) -> NDArray[np.float32] | None: ...
-    @property
-    def audio_left(self) -> NDArray[np.float32]: ...
-    @property
-    def audio_right(self) -> NDArray[np.float32]: ...
 
 
 class Engine:
@@ -74,8 +58,10 @@ class Engine:
         self._name = name
         self._options = options
         self._totals = Totals()
+        self._clock = StreamClock()
+        self._source_counts = SourceCounts()
         self._interrupted = False
-        self._answering: Generator[Event] | None = None
+        self._answering: Step[Answer] | None = None
         self._notices = standing_notices(model, options)
         now = session.snapshot()
         self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
@@ -131,7 +117,7 @@ class Engine:
 
     # --- the stream
 
-    def start(self, source: str, saved: SessionFile | None = None) -> SessionStarted:
+    def start(self, source: str, saved: SessionFile | None = None) -> Step[SessionStarted]:
         """Prefill the system prompt, or take a saved session up. Call once, before the first unit.
 
         Interrupted, it leaves no token. Raises SessionFileError when the saved session doesn't fit.
@@ -147,7 +133,7 @@ class Engine:
             self._rearm()
         now = self._see()
         options = self._options
-        return SessionStarted(
+        started = SessionStarted(
             version=omnitide_cli.__version__,
             model=self._name,
             source=source,
@@ -163,16 +149,26 @@ class Engine:
             threads=self._model.threads,
             flash_attn=not now.transposed_v,
             resumed_at=None if saved is None else saved.saved.media.clock,
+            wall=iso_now(),
         )
+        return Step(SessionStarted, [started])
 
-    def ingest(self, unit: StreamUnit) -> list[Event]:
-        """Take one media unit into the history, then maintain it. An interrupted unit leaves no event and no token."""
+    def ingest(self, unit: StreamUnit) -> Step[UnitIngested]:
+        """Take one media unit into the history, then maintain it. An interrupted unit leaves no event and no token.
+
+        Raises ModelError for a sense that the model lacks, UsageError or ValueError for a picture or a sound of another
+        shape, CacheFull where nothing may be evicted (policy `full`) or the unit alone is too large for the cache, and
+        RuntimeFailure when the model fails; but for the last, the history is as it was and the session may go on.
+        """
+        self._finish_answer()
         began = time.perf_counter()
         try:
             notices, tokens, encode_ms, prefill_ms = self._prefill(unit)
         except Interrupted:
             self._rearm()
-            return []
+            return Step(UnitIngested, [])
+        self._clock.take(unit)
+        self._source_counts.add(unit)
         self._see()
         maintenance, maintain_ms = self._maintain(unit.index)
         totals = self._totals
@@ -193,10 +189,13 @@ class Engine:
             encode_ms=encode_ms,
             prefill_ms=prefill_ms,
             maintain_ms=maintain_ms,
+            lag_ms=self._clock.lag_ms(),
+            dropped_frames=unit.dropped_frames,
+            wall=self._clock.wall(unit.end),
         )
         totals.loop_s += time.perf_counter() - began
         self._rearm()
-        return [*notices, ingested, *maintenance]
+        return Step(UnitIngested, [*notices, ingested, *maintenance])
 
     def _prefill(self, unit: StreamUnit) -> tuple[list[Event], TokenCounts, float, float]:
         notices: list[Event] = [*self._notices]
@@ -255,13 +254,25 @@ class Engine:
 
     # --- answers
 
-    def ask(self, question: str, at: float) -> Iterator[Event]:
+    def ask(self, question: str, at: float) -> Step[Answer]:
         """Ask, and report the answer as it is generated. `at`: media seconds.
 
         An answer that is interrupted, or whose reader stops iterating, stays in the history as far as it was spoken.
+        Reading raises CacheFull where nothing may be evicted (policy `full`) and there is no room for the question;
+        other policies report one that is too long, and don't ask it. It raises RuntimeFailure when the model fails.
         """
-        self._answering = self._answer(question, at)
+        self._finish_answer()
+        self._answering = Step(Answer, self._answer(question, at), self._stop_answer)
         return self._answering
+
+    def _stop_answer(self) -> None:
+        self._interrupted = True
+
+    def _finish_answer(self) -> None:
+        """An answer that nobody read to its end has one, with its upkeep, before anything else begins."""
+        answering, self._answering = self._answering, None
+        if answering is not None:
+            answering.finish()
 
     def _answer(self, question: str, at: float) -> Generator[Event]:
         began = time.perf_counter()
@@ -318,6 +329,7 @@ class Engine:
             ttft_ms=(first - began) * 1000 if first else 0.0,
             tokens_per_s=speed,
             stop=stop,
+            wall=self._clock.wall(at),
         )
         maintaining = time.perf_counter()
         maintenance, _ = self._maintain(totals.last_unit)
@@ -337,7 +349,7 @@ class Engine:
     # --- maintenance and sums
 
     def _maintain(self, unit: int) -> tuple[list[Event], float]:
-        began = time.perf_counter()
+        began, began_at = time.perf_counter(), time.monotonic()
         events: list[Event] = []
         for done in (*self._session.take_forced(), self._session.maintain()):
             if done.retained:
@@ -345,6 +357,7 @@ class Engine:
                 self._totals.add_maintenance(done)
         elapsed = time.perf_counter() - began
         self._totals.maintain_s += elapsed
+        self._clock.upkeep(began_at, time.monotonic())
         return events, elapsed * 1000
 
     def _see(self) -> Any:
@@ -360,15 +373,18 @@ class Engine:
         return self._session.is_managed
 
     def save(self) -> tuple[SavedEngine, NDArray[np.uint8]]:
-        """The session as it is between units and answers: its sums, and the native state."""
+        """The session as it is between units and answers: its sums, and the native state. An answer that is being read
+        is cut short. Raises ModelError unless `can_save`.
+        """
+        self._finish_answer()
         used = np.flatnonzero(self._session.cells())
         totals = SavedTotals(**asdict(self._totals))
         cells, end = self._session.snapshot().n_cells, int(used[-1]) + 1 if used.size else 0
         return SavedEngine(cells, end, totals), self._session.save()
 
     def summary(self) -> Summary:
-        """The session so far."""
-        return self._totals.summary(self._see())
+        """The session so far, complete."""
+        return self._totals.summary(self._see(), self._source_counts, self._clock.idle_s)
 
     def kv_state(self, name: str) -> KvState:
         """The cache at this moment, in full, under the session's name."""

@@ -1,14 +1,16 @@
 """What a session reports while it runs.
 
 One frozen dataclass an event. Field names are those of the NDJSON interface (schema version 1), so that writing an
-event out is `to_json()` and nothing else: fields are only ever added. Times are milliseconds unless the name ends in
-`_s`; spans and histories are counted in cells (= tokens).
+event out is `to_json()` and nothing else: fields are only ever added. Names ending in `_ms` are milliseconds, in `_s`
+seconds; spans and histories are counted in cells (= tokens). docs/events.md is made from what stands below the fields.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
+
+from omnitide_cli.runtime.stream_clock import iso_now
 
 SCHEMA = 1
 
@@ -31,22 +33,39 @@ class SessionStarted(Event):
     type: ClassVar[str] = "session"
 
     version: str
+    """The OmniTide that runs."""
     model: str
+    """Name of the model."""
     source: str
+    """What is watched: a path, an address, or the devices."""
     policy: str
+    """Which tokens stay, as `--policy`."""
     layout: str
+    """Where they lie in the cache, as `--layout`."""
     positions: str
+    """`compact` or `sparse`, as `--positions`."""
     high_watermark: int
+    """Tokens above which the history is shortened."""
     low_watermark: int
+    """Tokens to which it is shortened."""
     n_ctx: int
+    """Cells of the cache."""
     page_size: int
+    """Cells of a page."""
     subblock_size: int
+    """Cells of a subblock, the step in which attention is computed."""
     cache_type: str
+    """How keys and values are stored: `f16` or `q8_0`."""
     threads: int
+    """Threads that compute; 0 where nothing runs."""
     flash_attn: bool
+    """Whether flash attention is used."""
     resumed_at: float | None = None
     """Media seconds at which a saved session goes on."""
     schema: int = SCHEMA
+    """Version of these events; fields may be added without a new one."""
+    wall: str | None = None
+    """Time of day at which the session began: ISO 8601 with the offset from UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +73,15 @@ class TokenCounts:
     """Tokens of one unit by modality; `total` is their sum."""
 
     image: int = 0
+    """Tokens of its picture."""
     audio: int = 0
+    """Tokens of its sound."""
     text: int = 0
+    """Tokens of text."""
     boundary: int = 0
+    """Tokens that the template puts around them."""
     total: int = 0
+    """All of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +91,31 @@ class UnitIngested(Event):
     type: ClassVar[str] = "unit"
 
     index: int
+    """Number of the unit, from 0; a resumed session counts on."""
     start: float
+    """Media seconds at which it begins."""
     end: float
+    """Media seconds at which it ends."""
     tokens: TokenCounts
+    """What it was when it came in."""
     history_tokens: int
+    """Tokens in the cache."""
     page_span: int
+    """Cells of the pages that hold any of them."""
     physical_span: int
+    """Cells up to the last used one, which attention reads."""
     encode_ms: float
+    """Milliseconds that picture and sound took to become embeddings."""
     prefill_ms: float
+    """Milliseconds that the model took to take them in."""
     maintain_ms: float
+    """Milliseconds of retention and migration."""
     lag_ms: float = 0.0
+    """By how much the model is behind a live stream: milliseconds from the unit's end until it was taken in."""
     dropped_frames: int = 0
+    """Pictures left out since the unit before, because the model was behind."""
+    wall: str | None = None
+    """Time of day at the unit's end, as the session's `wall`; null for what isn't live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +125,21 @@ class Retention(Event):
     type: ClassVar[str] = "retention"
 
     unit: int
+    """Index of the newest media unit."""
     before_tokens: int
+    """Tokens in the history before."""
     after_tokens: int
+    """Tokens in the history after."""
     deleted_tokens: int
+    """The difference."""
     full_units: int
+    """Units that stayed whole."""
     partial_units: int
+    """Units of which a part stayed."""
     dropped_units: int
+    """Units of which nothing stayed."""
     plan_ms: float
+    """Milliseconds that the decision took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +149,29 @@ class Migration(Event):
     type: ClassVar[str] = "migration"
 
     unit: int
+    """Index of the newest media unit."""
     planner: str
+    """Which planner proposed it, a name of `--layout`."""
     accepted: bool
+    """Whether it was carried out."""
     reason: str
+    """Why not, or why so, in a word or two; may be empty."""
     rows_moved: int
+    """Rows of keys and values that lie elsewhere now."""
     rows_shifted: int
+    """Rows whose keys were turned to another position."""
     bytes: int
+    """Bytes that were moved."""
     active_pages: tuple[int, int]
+    """Pages that hold any token."""
     active_subblocks: tuple[int, int]
+    """Subblocks that hold any token."""
     page_span: tuple[int, int]
+    """Cells of the pages that hold any token."""
     physical_span: tuple[int, int]
+    """Cells up to the last used one."""
     ms: float
+    """Milliseconds that it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +181,35 @@ class AnswerDelta(Event):
     type: ClassVar[str] = "answer_delta"
 
     at: float
+    """Media seconds at which the question was asked."""
     text: str
+    """What comes next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Event):
-    """A finished answer. `at`: media seconds; `unit`: index of the newest media unit it could see (-1: none)."""
+    """A finished answer."""
 
     type: ClassVar[str] = "answer"
 
     at: float
+    """Media seconds at which the question was asked."""
     unit: int
+    """Index of the newest media unit that the model had seen; -1: none."""
     question: str
+    """What was asked."""
     text: str
+    """What was answered, without spaces around it."""
     tokens: int
+    """Tokens of the answer."""
     ttft_ms: float
+    """Milliseconds from the question to the first token; 0 where there was none."""
     tokens_per_s: float
-    stop: str  # "eos", "length" or "interrupted"
+    """How fast the others came; 0 where there were none."""
+    stop: str
+    """Why it ended: `eos` (by itself), `length` (`--max-answer-tokens`) or `interrupted`."""
+    wall: str | None = None
+    """Time of day at media second `at`, as the session's `wall`; null for what isn't live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +219,13 @@ class Notice(Event):
     type: ClassVar[str] = "warning"
 
     code: str
+    """What it is about, in a word that doesn't change."""
     message: str
+    """What happened, for people."""
     hint: str = ""
+    """What to do about it; may be empty."""
+    wall: str = field(default_factory=iso_now, compare=False)
+    """Time of day at which it was told, as the session's `wall`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +235,21 @@ class SessionSaved(Event):
     type: ClassVar[str] = "saved"
 
     path: str
+    """The file."""
     at: float
+    """Media seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class KvBytes:
-    """Bytes of keys and values over all layers: allocated, within the physical span, of useful cells."""
+    """Bytes of keys and values over all layers."""
 
     allocated: int = 0
+    """Of the whole cache."""
     span: int = 0
+    """Of the cells up to the last used one."""
     useful: int = 0
+    """Of the cells that hold a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +257,15 @@ class MigrationTotals:
     """All relocations of a session together."""
 
     accepted: int = 0
+    """Those carried out."""
     rejected: int = 0
+    """Those that would not have paid."""
     rows: int = 0
+    """Rows moved."""
     bytes: int = 0
+    """Bytes moved."""
     ms: float = 0.0
+    """Milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,26 +275,46 @@ class Summary(Event):
     type: ClassVar[str] = "summary"
 
     units: int
+    """Media units taken in."""
     media_s: float
+    """Seconds of media in them."""
     stream_loop_s: float
+    """Seconds of work: units, answers and upkeep, but for what waiting takes."""
     answers: int
+    """Answers given."""
     history_tokens: int
+    """Tokens in the cache."""
     peak_history_tokens: int
+    """The most there were."""
     page_span: int
+    """Cells of the pages that hold any token."""
     physical_span: int
+    """Cells up to the last used one."""
     peak_physical_span: int
+    """The most there were."""
     kv_bytes: KvBytes = field(default_factory=KvBytes)
+    """Memory of the cache."""
     retentions: int = 0
+    """How often the history was shortened."""
     migrations: MigrationTotals = field(default_factory=MigrationTotals)
+    """What relocation did."""
     dropped_frames: int = 0
+    """Pictures left out because the model was behind a live stream."""
     max_rotations: int = 0
+    """How often the most often turned key was turned since it was computed."""
     encode_s: float = 0.0
+    """Seconds in which pictures and sounds became embeddings."""
     prefill_s: float = 0.0
+    """Seconds in which the model took them in."""
     maintain_s: float = 0.0
+    """Seconds of retention and migration."""
     answer_s: float = 0.0
+    """Seconds of answers."""
     peak_rss_bytes: int = 0
+    """The most memory that the process had; 0 where the system doesn't say."""
     maintain_idle_s: float = 0.0
     """Of `maintain_s`, what ran before the next second of a live stream was over."""
     lost_sound_s: float = 0.0
+    """Seconds of live sound that a device or a backlog lost."""
     sound_skew_ms: float = 0.0
     """By how much the sound card's clock was corrected; above 0 if it is slow."""

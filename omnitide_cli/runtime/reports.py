@@ -9,6 +9,21 @@ from omnitide_cli.runtime.events import KvBytes, Migration, MigrationTotals, Ret
 from omnitide_cli.runtime.memory import peak_rss_bytes
 from omnitide_cli.runtime.native import text
 from omnitide_cli.runtime.native_session import LAYOUT_NAMES
+from omnitide_cli.runtime.stream_unit import StreamUnit
+
+
+@dataclass(slots=True)
+class SourceCounts:
+    """What the units of this run have told of their source; a saved session doesn't carry it on."""
+
+    dropped_frames: int = 0
+    lost_sound_s: float = 0.0
+    sound_skew_ms: float = 0.0
+
+    def add(self, unit: StreamUnit) -> None:
+        """A unit is in the history."""
+        self.dropped_frames += unit.dropped_frames
+        self.lost_sound_s, self.sound_skew_ms = unit.lost_sound_s, unit.sound_skew_ms
 
 
 @dataclass(slots=True)
@@ -47,8 +62,8 @@ class Totals:
         self.bytes += done.bytes
         self.migrate_ms += done.migrate_ms
 
-    def summary(self, now: Any) -> Summary:
-        """The session so far; `now` is an `ot_snapshot`."""
+    def summary(self, now: Any, source: SourceCounts, idle_s: float) -> Summary:
+        """The session so far; `now` is an `ot_snapshot`, `idle_s` the upkeep that cost a live stream no time."""
         return Summary(
             units=self.units,
             media_s=round(self.media_s, 6),
@@ -62,12 +77,16 @@ class Totals:
             kv_bytes=kv_bytes(now),
             retentions=self.retentions,
             migrations=MigrationTotals(self.accepted, self.rejected, self.rows, self.bytes, self.migrate_ms),
+            dropped_frames=source.dropped_frames,
             max_rotations=now.max_rotations,
             encode_s=self.encode_s,
             prefill_s=self.prefill_s,
             maintain_s=self.maintain_s,
             answer_s=self.answer_s,
             peak_rss_bytes=peak_rss_bytes(),
+            maintain_idle_s=min(idle_s, self.maintain_s),
+            lost_sound_s=source.lost_sound_s,
+            sound_skew_ms=source.sound_skew_ms,
         )
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.errors import OmniTideError, SessionFileError
 from omnitide_cli.formats.sink import Sink
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, Summary, UnitIngested
+from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, UnitIngested
 from omnitide_cli.runtime.publishing import Publisher
-from omnitide_cli.session.idle import IdleTime
 from omnitide_cli.session.interrupt import NAP_S, Interrupt
 from omnitide_cli.session.prompt import Prompt, Silence
 from omnitide_cli.session.schedule import Schedule
@@ -49,8 +48,7 @@ class SessionLoop:
     """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
     What is typed at the `prompt` comes between units; the next typed question ends the current answer. `commands` are
-    called for /name; /kv and /quit are known. `conclude` adds to the summary what only the source knows. The
-    `checkpointer` saves the session; a `resumption` is what it goes on from.
+    called for /name; /kv and /quit are known. The `checkpointer` saves the session; a `resumption` is what it resumes.
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class SessionLoop:
         *,
         prompt: Prompt | None = None,
         commands: Mapping[str, Command] | None = None,
-        conclude: Callable[[Summary], Summary] | None = None,
         checkpointer: Checkpointer | None = None,
         resumption: Resumption | None = None,
     ) -> None:
@@ -76,8 +73,6 @@ class SessionLoop:
         self._prompt = prompt or Silence()
         self._commands: dict[str, Command] = {"kv": self._show_kv, **(commands or {})}
         self._typed: deque[str] = deque()
-        self._conclude = conclude
-        self._idle = IdleTime()
         self._has_quit = False
         self._warnings_told = 0
         self._is_begun = False
@@ -105,21 +100,16 @@ class SessionLoop:
                 if self._checkpointer and self._is_begun:
                     self._checkpointer.finish(ended=False)
             with suppress(Exception):
-                self._emit(self._summary())
+                self._emit(self._engine.summary())
             raise
         finally:
             self._interrupt.on_request(None)
             self._published.close()
-        self._emit(self._summary())
+        self._emit(self._engine.summary())
 
     def _emit(self, event: Event) -> None:
         self._published.emit(event)
         self._sink.emit(event)
-
-    def _summary(self) -> Summary:
-        summary = self._engine.summary()
-        summary = replace(summary, maintain_idle_s=min(self._idle.used_s, summary.maintain_s))
-        return self._conclude(summary) if self._conclude else summary
 
     @property
     def _is_over(self) -> bool:
@@ -127,14 +117,15 @@ class SessionLoop:
 
     def _start(self, name: str) -> None:
         if self._resumption is None:
-            started = self._engine.start(name)
+            step = self._engine.start(name)
         else:
             try:
-                started = self._engine.start(name, self._resumption.file)
+                step = self._engine.start(name, self._resumption.file)
             except SessionFileError as error:
                 raise self._resumption.refused(error) from error
         self._is_begun = True
-        self._emit(started)
+        for event in step:
+            self._emit(event)
         if problem := self._published.problem:
             self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
 
@@ -145,13 +136,13 @@ class SessionLoop:
                 if origin is None:
                     origin = time.monotonic() - unit.start
                     schedule.start_at(unit.start)
-                due = origin + unit.end if realtime else unit.complete_at
                 if realtime:
+                    unit = replace(unit, complete_at=origin + unit.end)
                     self._wait_until(origin + unit.end)
                 if self._is_over:
                     return
                 self._sink.watching(unit)
-                self._ingest(unit, due)
+                self._ingest(unit)
                 schedule.put_back(self._ask(schedule.due(unit.end)))
             self._listen()
             if self._is_over:
@@ -159,13 +150,11 @@ class SessionLoop:
         self._published.offer(now=True)
         self._tell_warnings()
 
-    def _ingest(self, unit: MediaUnit, due: float | None) -> None:
-        """Take a unit in; `due`: when a live stream has, or would have had, it."""
-        events = self._engine.ingest(unit)
-        for event in events:
-            self._emit(self._measured(event, unit, due))
-        if self._checkpointer and events:
-            self._checkpointer.took(unit)
+    def _ingest(self, unit: MediaUnit) -> None:
+        for event in self._engine.ingest(unit):
+            self._emit(event)
+            if self._checkpointer and isinstance(event, UnitIngested):
+                self._checkpointer.took(unit)
         self._published.offer()
         self._clock = unit.end
 
@@ -255,15 +244,10 @@ class SessionLoop:
             if self._is_over:
                 return questions[number:]
             self._sink.asking(question, self._clock)
-            answered: float | None = None
             for event in self._engine.ask(question, at=self._clock):
                 self._emit(event)
                 if isinstance(event, AnswerDelta):
                     self._give_way()
-                elif isinstance(event, Answer):
-                    answered = time.monotonic()
-            if answered is not None:
-                self._idle.spent(answered, time.monotonic())
         return ()
 
     def _give_way(self) -> None:
@@ -276,12 +260,3 @@ class SessionLoop:
         for warning in self._source.warnings[self._warnings_told :]:
             self._emit(Notice(code=warning.code, message=warning.message, hint=warning.hint))
             self._warnings_told += 1
-
-    def _measured(self, event: Event, unit: MediaUnit, due: float | None) -> Event:
-        """A unit's event with what only the stream knows; `due` is when its last sample was there."""
-        if not isinstance(event, UnitIngested) or due is None:
-            return event
-        now = time.monotonic()
-        self._idle.next_due = due + unit.end - unit.start
-        self._idle.spent(now - event.maintain_ms / 1000, now)
-        return replace(event, lag_ms=max(0.0, now - due) * 1000, dropped_frames=unit.dropped_frames)

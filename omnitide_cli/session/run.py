@@ -125,7 +125,6 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             interrupt,
             prompt=outputs.prompt,
             commands={"save": checkpointer.save},
-            conclude=lambda summary: kind.conclude(summary, source),
             checkpointer=checkpointer,
             resumption=resumption,
         )

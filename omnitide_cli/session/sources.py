@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import LiveSource, MediaSource, MediaUnit, SourcePosition, open_live, open_source
 from omnitide_cli.media.container import display_name
-from omnitide_cli.runtime.events import Summary
 from omnitide_cli.runtime.saved import SavedMedia
 from omnitide_cli.session.configuration import frame_fit, sound_left_out
 from omnitide_cli.session.interrupt import Interrupt
@@ -53,7 +52,6 @@ class SourceKind(Protocol):
     def name(self, source: Any) -> str: ...
     def name_in_file(self, source: Any, plan: SavedMedia) -> str: ...
     def position_after(self, source: Any) -> Callable[[MediaUnit], SourcePosition]: ...
-    def conclude(self, summary: Summary, source: Any) -> Summary: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +120,6 @@ class WatchedFile:
     def position_after(self, source: MediaSource) -> Callable[[MediaUnit], SourcePosition]:
         return source.position_after
 
-    def conclude(self, summary: Summary, source: MediaSource) -> Summary:
-        return summary
-
 
 @dataclass(frozen=True, slots=True)
 class LiveDevices:
@@ -177,12 +172,3 @@ class LiveDevices:
 
     def position_after(self, source: LiveSource) -> Callable[[MediaUnit], SourcePosition]:
         return lambda unit: SourcePosition(clock=unit.end, index=unit.index + 1)
-
-    def conclude(self, summary: Summary, source: LiveSource) -> Summary:
-        """With what the devices and their queues have counted."""
-        return replace(
-            summary,
-            dropped_frames=source.dropped_frames,
-            lost_sound_s=source.lost_sound_s,
-            sound_skew_ms=source.skew_ms,
-        )

@@ -97,7 +97,7 @@ def test_each_fault_ends_as_it_must(clip: list[MediaUnit]) -> None:
             fault.inject(engine, replace(clip[0], index=index))
             with pytest.raises(RuntimeFailure, match=fault.name):
                 replace(fault, taken=not fault.taken).inject(engine, clip[1])
-        assert engine.ingest(clip[2])
+        assert engine.ingest(clip[2]).result
 
 
 def test_faults_damage_what_they_say(clip: list[MediaUnit]) -> None:

@@ -21,7 +21,6 @@ from live_devices import Fixture, LoopbackCamera
 from pty_terminal import Terminal
 
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.session.idle import IdleTime
 
 Omnitide = Callable[..., Any]
 Event = dict[str, Any]
@@ -262,16 +261,6 @@ def test_help_shows_examples(omnitide: Omnitide) -> None:
     assert "rtsp://" in done.out
     for flag in ("--camera", "--mic", "--duration", "--every", "--ask-at", "--high-watermark"):
         assert flag in done.out
-
-
-def test_upkeep_is_idle_until_the_next_second_is_over() -> None:
-    idle = IdleTime()
-    idle.spent(0.0, 1.0)  # nothing is live
-    assert idle.used_s == 0
-    idle.next_due = 10.0
-    for began, ended in ((9.0, 9.5), (9.75, 10.5), (11.0, 12.0)):
-        idle.spent(began, ended)
-    assert idle.used_s == 0.75
 
 
 def test_questions_are_typed_while_it_runs(weights: Path, tmp_path: Path, webcam: LoopbackCamera) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Answer, AnswerDelta, UnitIngested
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Retention
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
 PICTURE = np.zeros((112, 112, 3), np.uint8)
@@ -37,10 +39,11 @@ def test_an_interruption_ends_with_what_was_in_hand(engine: Engine) -> None:
     engine.start("test")
     before = engine.session.snapshot().history_tokens
     engine.interrupt()
-    assert engine.ingest(UNIT) == []
+    assert engine.ingest(UNIT).result is None
     assert engine.session.snapshot().history_tokens == before
-    assert any(isinstance(event, UnitIngested) for event in engine.ingest(UNIT))
-    answer = next(event for event in engine.ask("What do you see and hear?", 1.0) if isinstance(event, Answer))
+    assert engine.ingest(UNIT).result
+    answer = engine.ask("What do you see and hear?", 1.0).result
+    assert answer
     assert answer.stop == "eos"
 
 
@@ -66,7 +69,8 @@ def test_an_answer_that_is_interrupted_stays_as_far_as_it_was_spoken(engine: Eng
     assert (answer.text, answer.stop) == (spoken.strip(), "interrupted")
     assert answer.tokens == 1
     engine.session.check()
-    again = next(event for event in engine.ask("What do you see and hear?", 1.0) if isinstance(event, Answer))
+    again = engine.ask("What do you see and hear?", 1.0).result
+    assert again
     assert again.stop == "eos"
 
 
@@ -74,9 +78,81 @@ def test_an_answer_ends_with_its_engine(engine: Engine) -> None:
     engine.start("test")
     engine.ingest(UNIT)
     events = engine.ask("What do you see and hear?", 1.0)
-    assert isinstance(next(events), AnswerDelta)
+    first = next(iter(events))
+    assert isinstance(first, AnswerDelta)
     engine.close()
-    assert list(events) == []
+    assert list(events) == [first]
     with pytest.raises(RuntimeFailure, match="closed"):
         list(engine.ask("And now?", 2.0))
     engine.close()
+
+
+def test_whoever_stops_reading_an_answer_leaves_no_upkeep_undone(manifest: Manifest, demo_files: ModelFiles) -> None:
+    options = EngineOptions(threads=2, high_watermark=90, low_watermark=60, unit_tokens=18, recent_units=1)
+    with Engine.open(demo_files, manifest.prompt, options) as engine:
+        engine.start("test")
+        for index in range(2):
+            engine.ingest(replace(UNIT, index=index, start=float(index), end=index + 1.0))
+        asked = engine.ask("What do you see and hear? " * 8, 2.0)
+        for event in asked:
+            if isinstance(event, AnswerDelta):
+                break
+        assert engine.session.snapshot().history_tokens > options.high_watermark
+        engine.ingest(replace(UNIT, index=2, start=2.0, end=3.0))
+        answer = asked.result
+        assert answer
+        assert (answer.stop, answer.tokens) == ("interrupted", 1)
+        assert any(isinstance(event, Retention) for event in asked)
+        assert engine.session.snapshot().history_tokens <= options.high_watermark
+        assert engine.summary().answers == 1
+        engine.session.check()
+
+
+def test_a_question_that_nobody_read_an_answer_to_is_not_asked(engine: Engine) -> None:
+    engine.start("test")
+    before = engine.session.snapshot().history_tokens
+    unread = engine.ask("What do you see and hear?", 0.0)
+    answer = engine.ask("What do you see and hear?", 0.0).result
+    assert answer
+    assert list(unread) == []
+    assert engine.summary().answers == 1
+    assert engine.session.snapshot().history_tokens > before
+
+
+def test_a_session_is_saved_though_an_answer_was_left(engine: Engine) -> None:
+    engine.start("test")
+    engine.ingest(UNIT)
+    for _ in engine.ask("What do you see and hear?", 1.0):
+        break
+    saved, state = engine.save()
+    assert saved.totals.answers == 1
+    assert state.size
+
+
+def test_events_of_a_live_unit_leave_the_engine_complete(engine: Engine) -> None:
+    live = replace(UNIT, complete_at=time.monotonic() - 0.5, dropped_frames=3, lost_sound_s=0.25, sound_skew_ms=-4.0)
+    started = engine.start("test").result
+    assert started
+    assert started.wall
+    taken = engine.ingest(live).result
+    answer = engine.ask("What do you see and hear?", 0.5).result
+    assert taken
+    assert answer
+    assert 500 <= taken.lag_ms < 60_000
+    assert taken.dropped_frames == 3
+    assert taken.wall
+    assert answer.wall
+    ended, asked = datetime.fromisoformat(taken.wall), datetime.fromisoformat(answer.wall)
+    assert ended.tzinfo
+    assert (ended - asked).total_seconds() == pytest.approx(0.5, abs=0.002)
+    assert -0.5 - 60 < ended.timestamp() - time.time() < -0.4
+    summary = engine.summary()
+    assert (summary.dropped_frames, summary.lost_sound_s, summary.sound_skew_ms) == (3, 0.25, -4.0)
+
+
+def test_what_is_not_live_has_no_time_of_day(engine: Engine) -> None:
+    engine.start("test")
+    taken, answer = engine.ingest(UNIT).result, engine.ask("What do you see and hear?", 1.0).result
+    assert taken
+    assert answer
+    assert (taken.wall, taken.lag_ms, answer.wall) == (None, 0.0, None)

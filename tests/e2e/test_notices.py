@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Migration, Notice, UnitIngested
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Migration, Notice, UnitIngested
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
 UNIT = MediaUnit(0, 0.0, 1.0, np.zeros((112, 112, 3), np.uint8), None, NO_SOUND, NO_SOUND)
@@ -19,7 +21,7 @@ def open_engine(manifest: Manifest, files: ModelFiles, options: EngineOptions) -
     return Engine.open(files, manifest.prompt, options)
 
 
-def codes(events: list) -> list[str]:
+def codes(events: Iterable[Event]) -> list[str]:
     return [event.code for event in events if isinstance(event, Notice)]
 
 

@@ -30,7 +30,7 @@ def told(engine: Engine, task: Task) -> list[object]:
     engine.start(task.name)
     found: list[object] = []
     for unit, due in zip(task.units, task.due, strict=True):
-        events: list[Event] = engine.ingest(unit)
+        events: list[Event] = [*engine.ingest(unit)]
         for question in due:
             events += engine.ask(question.text, unit.end)
         found += [event.tokens for event in events if isinstance(event, UnitIngested)]

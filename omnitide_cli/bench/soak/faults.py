@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,13 +29,13 @@ class Fault:
     stopped: bool = False
     """llama.cpp is told to give the prefill up."""
 
-    def inject(self, engine: Engine, unit: MediaUnit) -> list[Event]:
+    def inject(self, engine: Engine, unit: MediaUnit) -> Iterable[Event]:
         """Feed the damaged unit; what the engine reports. Raises RuntimeFailure if it ends otherwise than it must."""
         before = engine.session.snapshot().history_tokens
         if self.stopped:
             engine.interrupt()
         try:
-            events = engine.ingest(self.damage(unit))
+            events: Iterable[Event] = engine.ingest(self.damage(unit))
         except ValueError:  # what is no picture is refused by the session's own check
             events = []
         is_taken = any(isinstance(event, UnitIngested) for event in events)

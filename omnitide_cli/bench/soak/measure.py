@@ -6,7 +6,7 @@ One clip is decoded once and fed again and again, so that the model's work, rete
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,7 +123,7 @@ class _Log:
         self.errors_running += 1
         self.error = self.error or f"unit {self.done}: {error.message}"
 
-    def add(self, events: list[Event], elapsed_ms: float) -> None:
+    def add(self, events: Iterable[Event], elapsed_ms: float) -> None:
         ingested = [event for event in events if isinstance(event, UnitIngested)]
         upkeep = sum(event.plan_ms for event in events if isinstance(event, Retention))
         upkeep += sum(event.ms for event in events if isinstance(event, Migration))
