@@ -56,7 +56,8 @@ def _backend(found: probe.Found) -> list[Finding]:
     if "error" in found:
         return []
     features = ", ".join(found["features"]) or "none named"
-    findings = [Finding(VERSIONS, "processor", "ok", f"llama.cpp was built with {features}")]
+    built = f"llama.cpp was built with {features}; its threads wait: {found['waiting']}"
+    findings = [Finding(VERSIONS, "processor", "ok", built)]
     if found["gpu"]:
         return [*findings, Finding(VERSIONS, "GPU", "ok", "llama.cpp was built for a GPU; untried with OmniTide")]
     if Path("/proc/driver/nvidia/version").exists():

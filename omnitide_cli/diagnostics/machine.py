@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from omnitide_cli.diagnostics.report import Finding
-from omnitide_cli.formats.words import size
+from omnitide_cli.formats.words import counted, size
 
 MACHINE, DEVICES = "Machine", "Devices"
 LEAST_MEMORY = 500_000_000
@@ -25,6 +25,7 @@ def findings(context: typer.Context) -> list[Finding]:
     checks: dict[str, Callable[[], list[Finding]]] = {
         "cameras": _cameras,
         "shipped model": _model,
+        "processors": _processors,
         "memory": _memory,
         "settings": lambda: _settings(context),
         "folders": _folders,
@@ -97,15 +98,35 @@ def _model() -> list[Finding]:
     return [Finding(MACHINE, "shipped model", "ok", f"{shipped.name}, {total}", needed=True)]
 
 
+def _processors() -> list[Finding]:
+    """How many threads a session gets, and why not more."""
+    from omnitide_cli.runtime.limits import cores
+
+    found, total = cores(), os.cpu_count() or 1
+    text = f"{counted(found.usable, 'thread')} by default: {found.affinity} of {counted(total, 'core')}"
+    if found.quota is not None:
+        text += f", a control group's quota of {found.quota:.3g}"
+    load = os.getloadavg()[0]
+    text += f"; load {load:.1f}"
+    if load > total:
+        remedy = "other programs are at work: sessions are slower meanwhile; omnitide bench busy says by how much"
+        return [Finding(MACHINE, "processors", "warning", text, remedy)]
+    return [Finding(MACHINE, "processors", "ok", text)]
+
+
 def _memory() -> list[Finding]:
+    from omnitide_cli.runtime.limits import memory_limit
     from omnitide_cli.runtime.memory import available_bytes
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    total, free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), available_bytes()
+    total, free, limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), available_bytes(), memory_limit()
     left = size(free) if free is not None else "an unknown part"
-    text = f"{left} of {size(total)} free; {cores} of {os.cpu_count()} cores"
+    text = f"{left} of {size(total)} free"
+    if limit is not None and limit.limit < total:
+        text = f"{left} free of the {size(limit.limit)} that {limit.what} allows; the machine has {size(total)}"
     if free is not None and free < LEAST_MEMORY:
         remedy = "close other programs: the shipped model needs about 200 MB, Qwen2.5-Omni 3B about 4 GB"
+        if limit is not None and limit.limit < total:
+            remedy = f"raise the limit ({limit.what}): {remedy.partition(': ')[2]}"
         return [Finding(MACHINE, "memory", "warning", text, remedy)]
     return [Finding(MACHINE, "memory", "ok", text)]
 

@@ -16,6 +16,7 @@ from omnitide_cli.media.info import SourceWarning
 from omnitide_cli.media.live_pictures import Picture, PictureQueue, Thinning
 from omnitide_cli.media.live_sound import SoundQueue
 from omnitide_cli.media.microphone import Microphone
+from omnitide_cli.media.neighbours import Neighbours
 from omnitide_cli.media.position import SourcePosition
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.unit import NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
@@ -99,6 +100,7 @@ class LiveSource:
         self._thinning = Thinning()
         self._evicted = 0
         self._told_lost = False
+        self._neighbours = Neighbours()
         self._closed = False
 
     def open(self) -> None:
@@ -154,6 +156,7 @@ class LiveSource:
         self._evicted += dropped
         if picture is not None and not self._thinning.keeps(int((now - end) / self._unit_seconds)):
             picture, dropped = None, dropped + 1
+        self._neighbours.look()
         self._count_dropped(dropped)
         unit = self._unit(start, end, picture, dropped)
         self._next += 1
@@ -237,7 +240,7 @@ class LiveSource:
             self.warn(
                 "frames-thinned",
                 "the model is falling behind: some seconds are taken without their picture; their sound is kept",
-                "Use a smaller model, a lower --image-tokens, or shorter answers.",
+                self._neighbours.remedy(),
             )
         self.dropped_frames += dropped
 

@@ -7,6 +7,8 @@ import resource
 import sys
 from pathlib import Path
 
+from omnitide_cli.runtime.limits import memory_limit
+
 
 def peak_rss_bytes() -> int:
     """Largest resident set of this process so far."""
@@ -28,7 +30,14 @@ def resident_bytes() -> int:
 
 
 def available_bytes() -> int | None:
-    """Memory that can be taken without swapping; None where the system doesn't say."""
+    """Memory that can be taken without swapping, within this process's limits; None where the system doesn't say."""
+    limit = memory_limit()
+    known = [each for each in (_free_bytes(), limit and limit.left) if each is not None]
+    return min(known, default=None)
+
+
+def _free_bytes() -> int | None:
+    """Of the whole machine."""
     available = _kilobytes("/proc/meminfo", "MemAvailable:")
     if available is not None:
         return available

@@ -15,6 +15,7 @@ from typing import Any
 
 from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, load_unit_ms, scaled
+from omnitide_cli.runtime.limits import cores
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy
 
@@ -28,11 +29,6 @@ FLASH_ATTENTION = {
 GGUF_MAGIC = b"GGUF"
 GGUF_UINT32 = 4
 UBATCH = 512  # tokens that go through the model at once
-
-
-def usable_cores() -> int:
-    """Processors that this process may run on: a container or taskset may leave it fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def has_amx() -> bool:
@@ -82,7 +78,7 @@ class Model:
         self._context: Any = None
         self._others: list[Any] = []
         self._mtmd: Any = None
-        self.threads = options.threads or usable_cores()
+        self.threads = options.threads or cores().usable
         self.caches_on_gpu = options.gpu_layers != 0 and bool(llama.llama_supports_gpu_offload())
         try:
             self._load_model(files.model, options, progress)

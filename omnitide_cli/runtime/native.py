@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import metadata
 
 from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFailure, SessionFileError, UsageError
+from omnitide_cli.runtime.openmp import wait_asleep
 
 LLAMA_CPP_PYTHON = "0.3.36"
 ABI_VERSION = 2
@@ -33,6 +34,7 @@ def _check_package() -> None:
 
 
 _check_package()
+wait_asleep()
 
 try:
     import llama_cpp.llama_cpp as llama

@@ -64,7 +64,7 @@ class EngineOptions:
     unit_tokens: int = 512  # the largest media unit expected
     ctx: int | None = None  # None: high watermark + the largest unit + the longest answer, in whole pages
     least_ctx: int = 0  # cells that a saved session lies in
-    threads: int | None = None  # None: as many as there are processors
+    threads: int | None = None  # None: as many as there are processors for this process
     gpu_layers: int = -1  # -1: all that the backend takes
     cache_type: str = "f16"
     flash_attn: str = "auto"

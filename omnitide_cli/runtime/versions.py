@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from omnitide_cli.errors import OmniTideError
+from omnitide_cli.runtime.openmp import waiting
 
 
 def describe() -> str:
@@ -19,7 +20,8 @@ def describe() -> str:
 
 
 def report() -> dict[str, Any]:
-    """The same and more as values: features of the build, whether it uses a GPU, where its libraries were loaded from.
+    """The same and more as values: features of the build, whether it uses a GPU, where its libraries were loaded from,
+    how its threads wait.
 
     Raises OmniTideError when the native runtime can't be used.
     """
@@ -33,6 +35,7 @@ def report() -> dict[str, Any]:
         "gpu": bool(native.llama.llama_supports_gpu_offload()),
         "package": str(Path(native.llama.__file__).parent),
         "loaded": _loaded(),
+        "waiting": waiting(),
     }
 
 
