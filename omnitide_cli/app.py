@@ -11,33 +11,28 @@ from typing import Annotated, NoReturn
 import typer
 
 from omnitide_cli import __version__
-from omnitide_cli.bench.app import app as bench
-from omnitide_cli.catalog import settings
-from omnitide_cli.commands import models
-from omnitide_cli.commands.doctor import EPILOG as DOCTOR_EPILOG
-from omnitide_cli.commands.doctor import doctor
-from omnitide_cli.commands.inspect_kv import EPILOG as INSPECT_EPILOG
-from omnitide_cli.commands.inspect_kv import inspect_kv
-from omnitide_cli.commands.live import EPILOG as LIVE_EPILOG
-from omnitide_cli.commands.live import live
+from omnitide_cli.commands.lazy import Entry, lazily
 from omnitide_cli.commands.run import run
-from omnitide_cli.commands.watch import EPILOG, watch
 from omnitide_cli.session.global_options import GlobalOptions
+
+COMMANDS = {
+    "watch": Entry("omnitide_cli.commands.watch:watch"),
+    "live": Entry("omnitide_cli.commands.live:live"),
+    "inspect-kv": Entry("omnitide_cli.commands.inspect_kv:inspect_kv"),
+    "models": Entry("omnitide_cli.commands.models:app", "List, download and remove models."),
+    "doctor": Entry("omnitide_cli.commands.doctor:doctor"),
+    "bench": Entry("omnitide_cli.bench.app:app", "Measure speed, memory, stability and answers on this machine."),
+}
 
 app = typer.Typer(
     name="omnitide",
+    cls=lazily(COMMANDS),
     help="Ask questions about live or recorded video and sound, for hours, on your own machine.",
     epilog="Defaults come from OMNITIDE_* variables, ./omnitide.toml, your own omnitide.toml and the model's manifest.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command(epilog=EPILOG)(watch)
-app.command(epilog=LIVE_EPILOG)(live)
-app.command("inspect-kv", epilog=INSPECT_EPILOG)(inspect_kv)
-app.add_typer(models.app, name="models")
-app.command(epilog=DOCTOR_EPILOG)(doctor)
-app.add_typer(bench, name="bench")
 
 
 def _version(wanted: bool) -> None:
@@ -71,7 +66,9 @@ def _global(
         typer.echo(context.get_help())
         return
     if context.invoked_subcommand != "doctor":  # who tells what is wrong with them
-        context.default_map = settings.default_map(context)
+        from omnitide_cli.catalog.settings import default_map
+
+        context.default_map = default_map(context)
 
 
 def main() -> NoReturn:

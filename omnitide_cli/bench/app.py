@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import typer
 
-from omnitide_cli.bench.calibrate.command import calibrate
-from omnitide_cli.bench.drift.command import drift
-from omnitide_cli.bench.fidelity.command import fidelity
-from omnitide_cli.bench.latency.command import latency
-from omnitide_cli.bench.layout.command import layout
-from omnitide_cli.bench.peers.command import peers
-from omnitide_cli.bench.quality.command import quality
-from omnitide_cli.bench.session.command import session
-from omnitide_cli.bench.soak.command import soak
-from omnitide_cli.bench.startup.command import startup
+from omnitide_cli.commands.lazy import Entry, lazily
 
-app = typer.Typer(help="Measure speed, memory, stability and answers on this machine.", no_args_is_help=True)
-for command in (quality, soak, startup, calibrate, latency, layout, fidelity, peers, session, drift):
-    app.command()(command)
+NAMES = (
+    "quality",
+    "soak",
+    "startup",
+    "busy",
+    "calibrate",
+    "latency",
+    "layout",
+    "fidelity",
+    "peers",
+    "session",
+    "drift",
+)
+
+app = typer.Typer(
+    cls=lazily({name: Entry(f"omnitide_cli.bench.{name}.command:{name}") for name in NAMES}),
+    no_args_is_help=True,
+)
+
+
+@app.callback()
+def _bench() -> None: ...

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import omnitide_cli
+from omnitide_cli.catalog.values import did_you_mean
 from omnitide_cli.errors import ModelError, UsageError
 from omnitide_cli.runtime.options import PromptTemplate
 
@@ -169,8 +170,9 @@ def load_manifest(name: str) -> Manifest:
     """The manifest of a known model. Raises ModelError for any other name."""
     path = models_dir() / f"{name}.toml"
     if name not in model_names():
-        known = ", ".join(model_names())
-        raise ModelError(f"no model is called '{name}'", f"choose from {known}; or give the path of a .gguf file")
+        meant, known = did_you_mean(name, model_names()), ", ".join(model_names())
+        hint = f"{meant} Choose from {known}; or give the path of a .gguf file".strip()
+        raise ModelError(f"no model is called '{name}'", hint)
     return read_manifest(path)
 
 

@@ -6,7 +6,6 @@ variables above them; what no one has set comes from the model's manifest.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from omnitide_cli.catalog.folders import config_dir
+from omnitide_cli.catalog.values import did_you_mean, explained
 from omnitide_cli.errors import UsageError
 
 FILE_NAME = "omnitide.toml"
@@ -26,17 +26,15 @@ QUESTIONS = "Questions"
 def default_map(context: typer.Context) -> dict[str, Any]:
     """The defaults of every command of the group that `context` belongs to. Raises UsageError naming file and key."""
     merged: dict[str, Any] = {}
+    files = settings_files()
+    if not files:
+        return merged
     places = list(_places(context.command, merged))
     known = {key for key, _, _ in places}
-    for path in settings_files():
+    for path in files:
         for key, value in _read(path).items():
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
-                hint = (
-                    f"did you mean {near[0]}?"
-                    if near
-                    else "keys are the flags of omnitide watch without the leading --"
-                )
+                hint = did_you_mean(key, known) or "keys are the flags of omnitide watch without the leading --"
                 raise UsageError(f"{path}: unknown key '{key}'", hint)
             for name, option, defaults in places:
                 if name == key:
@@ -47,7 +45,8 @@ def default_map(context: typer.Context) -> dict[str, Any]:
 def _places(group: Any, merged: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Every setting of every command: its key, its option, and the command's table within `merged`, made on the way."""
     assert isinstance(group, TyperGroup)
-    for name, command in group.commands.items():
+    for name in group.commands:
+        command = loaded(group, name)
         defaults = merged.setdefault(name, {})
         if isinstance(command, TyperGroup):
             yield from _places(command, defaults)
@@ -55,6 +54,12 @@ def _places(group: Any, merged: dict[str, Any]) -> Iterator[tuple[str, Any, dict
         for option in command.params:
             if is_setting(option):
                 yield from ((flag[2:], option, defaults) for flag in option.opts if flag.startswith("--"))
+
+
+def loaded(group: Any, name: str) -> Any:
+    """A command of a group, imported if it wasn't yet."""
+    load = getattr(group, "loaded", None)
+    return load(name) if load else group.commands[name]
 
 
 def settings_files() -> list[Path]:
@@ -83,7 +88,8 @@ def _checked(context: typer.Context, option: Any, value: Any, path: Path, key: s
             raise ValueError("it takes a single value, not a list")
         option.process_value(context, value)
     except typer.BadParameter as error:
-        raise UsageError(f"{path}: {key}: {error.message}", "correct the file") from error
+        reason, meant = explained(error)
+        raise UsageError(f"{path}: {key} = {value!r}: {reason}", meant or "correct the file") from error
     except (TypeError, ValueError) as error:
         raise UsageError(f"{path}: {key}: {error}", "correct the file") from error
     return value

@@ -38,7 +38,7 @@ def live(
     ] = "default",
     duration: Annotated[
         float | None,
-        options.option("--duration", LIVE, "Stop after this long.", min=0.1, metavar="SECONDS", show_default="never"),
+        options.time_option("--duration", LIVE, "Stop after this long.", least=0.1, show_default="never"),
     ] = None,
 ) -> None:
     """Watch a camera, listen to a microphone, and answer questions while they run."""

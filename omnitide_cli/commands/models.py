@@ -29,9 +29,7 @@ An interrupted pull resumes. Downloads are kept in Hugging Face's cache
 access. Your own files need no manifest: --model my.gguf --mmproj my-mmproj.gguf
 """
 
-app = typer.Typer(
-    help="List, download and remove models.", no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich"
-)
+app = typer.Typer(no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich")
 
 Name = Annotated[
     str,

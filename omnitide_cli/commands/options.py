@@ -5,6 +5,7 @@ A value that no flag, variable or file sets is None: the model's manifest may ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from omnitide_cli.catalog.settings import QUESTIONS
+from omnitide_cli.catalog.values import TIME, did_you_mean, seconds
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.options import CacheType, FlashAttention, Layout, Policy, Positions
 
@@ -39,11 +41,17 @@ def _question_option(flag: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, help=text, rich_help_panel=QUESTIONS, **more)
 
 
+def time_option(flag: str, panel: str, text: str, *, least: float = 0.0, most: float = math.inf, **more: Any) -> Any:
+    """Seconds, written as such or as m:ss."""
+    return option(flag, panel, text, parser=seconds(least=least, most=most), metavar=TIME, **more)
+
+
 def check_names(what: str, names: Iterable[str], known: Sequence[str]) -> None:
     """Raise UsageError for the first of a repeatable option's names (`--<what>`) that isn't known."""
     for name in names:
         if name not in known:
-            raise UsageError(f"--{what} {name}: there is no such {what}", f"choose from {', '.join(known)}")
+            hint = f"{did_you_mean(name, known)} Choose from {', '.join(known)}".strip()
+            raise UsageError(f"--{what} {name}: there is no such {what}", hint)
 
 
 def complete_models(incomplete: str) -> list[str]:
@@ -75,18 +83,18 @@ Ask = Annotated[
 ]
 AskAt = Annotated[
     list[str] | None,
-    _question_option("--ask-at", "Ask at this time. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
+    _question_option("--ask-at", "Ask at this time. Repeatable.", metavar="TIME=TEXT", show_default=False),
 ]
 Every = Annotated[
     list[str] | None,
-    _question_option("--every", "Ask at this interval. Repeatable.", metavar="SECONDS=TEXT", show_default=False),
+    _question_option("--every", "Ask at this interval. Repeatable.", metavar="TIME=TEXT", show_default=False),
 ]
 Questions = Annotated[
     Path | None,
     option(
         "--questions",
         QUESTIONS,
-        'Read questions from a JSONL file, one {"at": 12.5, "ask": "..."} per line.',
+        'Read questions from a JSONL file, one {"at": "1:30", "ask": "..."} per line.',
         metavar="FILE.jsonl",
         show_default=False,
     ),
@@ -151,7 +159,7 @@ TextBudget = Annotated[
 ]
 
 UnitSeconds = Annotated[
-    float, option("--unit-seconds", MEDIA, "Length of a unit in seconds: one frame and its sound.", min=0.1, max=30.0)
+    float, time_option("--unit-seconds", MEDIA, "Length of a unit: one frame and its sound.", least=0.1, most=30.0)
 ]
 ImageTokens = Annotated[
     int | None,
@@ -205,13 +213,7 @@ Resume = Annotated[
 ]
 CheckpointEvery = Annotated[
     float,
-    option(
-        "--checkpoint-every",
-        SAVING,
-        "Save a checkpoint this often; 0 for none.",
-        min=0.0,
-        metavar="SECONDS",
-    ),
+    time_option("--checkpoint-every", SAVING, "Save a checkpoint this often; 0 for none."),
 ]
 
 Json = Annotated[bool, option("--json", OUTPUT, "Write every event to standard output as NDJSON.")]

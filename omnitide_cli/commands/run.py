@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import typer
 
+from omnitide_cli.commands.mistakes import explained
 from omnitide_cli.errors import INTERRUPTED, OmniTideError
 from omnitide_cli.session.global_options import GlobalOptions
 
@@ -28,7 +29,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     except OmniTideError as error:
         code = _report(error, error.message, error.hint, error.exit_code, state)
     except typer.TyperException as error:
-        code = _report(error, error.format_message(), _where_to_look(error), error.exit_code, state)
+        message, hint = explained(error)
+        code = _report(error, message, hint, error.exit_code, state)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _report(error, f"{where}{error.strerror or error}", "", 1, state)
@@ -59,13 +61,10 @@ def _report(error: BaseException, message: str, hint: str, code: int, state: Glo
     with suppress(OSError):
         if state.debug:
             traceback.print_exception(error)
+        if not message and not hint:  # help was printed instead
+            return code
         print(f"omnitide: {with_hint(message, hint)}", file=sys.stderr, flush=True)
     return code
-
-
-def _where_to_look(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    return f"see {context.command_path} --help" if context else "see omnitide --help"
 
 
 def _prepare_streams() -> None:

@@ -16,12 +16,13 @@ EPILOG = """
 
 omnitide watch clip.mp4 --ask "What is there?"
 
-omnitide watch clip.mp4 --ask-at "12.5=What is this?" --every "60=News?" --json
+omnitide watch clip.mp4 --ask-at "1:30=What is this?" --every "60=News?" --json
 
 omnitide watch talk.mp3 --model qwen2.5-omni-3b --transcript talk.vtt
 
 Without a question, the model's own one is asked every 10 s in a terminal.
 You can type questions in the dashboard, and in plain text at the end.
+Times are seconds, m:ss or h:mm:ss.
 Options can also be set by variables (OMNITIDE_HIGH_WATERMARK=2000)
 or in omnitide.toml (high-watermark = 2000).
 """
@@ -33,14 +34,10 @@ SOURCE_HELP = "A video or audio file, a stream URL, or - for standard input."
 def watch(
     context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)],
-    start: Annotated[
-        float, options.option("--start", options.MEDIA, "Start at this second.", min=0.0, metavar="SECONDS")
-    ] = 0.0,
+    start: Annotated[float, options.time_option("--start", options.MEDIA, "Start at this time.")] = 0.0,
     duration: Annotated[
         float | None,
-        options.option(
-            "--duration", options.MEDIA, "Stop after this much of it.", metavar="SECONDS", show_default="all"
-        ),
+        options.time_option("--duration", options.MEDIA, "Stop after this much of it.", show_default="all"),
     ] = None,
     loop: Annotated[int, options.option("--loop", options.MEDIA, "Play it N times.", min=1, metavar="N")] = 1,
     pace: Annotated[

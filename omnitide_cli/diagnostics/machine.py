@@ -41,17 +41,26 @@ def findings(context: typer.Context) -> list[Finding]:
 
 
 def _settings(context: typer.Context) -> list[Finding]:
-    """Whether the files of defaults can be read: no other command runs before they can."""
-    from omnitide_cli.catalog import settings
+    """Whether the files of defaults can be read: no other command runs before they can; and what variables say."""
+    from omnitide_cli.catalog import settings, variables
     from omnitide_cli.errors import UsageError
 
+    root: Any = context.find_root()
+    said = ", ".join(f"{name}={variables.shown(value)}" for name, value in variables.given().items())
     try:
-        root: Any = context.find_root()
         settings.default_map(root)
     except UsageError as error:
-        return [Finding(MACHINE, "settings", "broken", error.message, error.hint, needed=True)]
-    files = ", ".join(str(path.absolute()) for path in settings.settings_files())
-    return [Finding(MACHINE, "settings", "ok", files or f"none; {settings.config_dir() / settings.FILE_NAME} would be")]
+        found = [Finding(MACHINE, "settings", "broken", error.message, error.hint, needed=True)]
+    else:
+        files = ", ".join(str(path.absolute()) for path in settings.settings_files())
+        nothing = f"no file; {settings.config_dir() / settings.FILE_NAME} would be one"
+        found = [Finding(MACHINE, "settings", "ok", files or nothing)]
+    if said:
+        found.append(Finding(MACHINE, "variables", "ok", said))
+    unknown = variables.unknown(root.command)
+    return found + [
+        Finding(MACHINE, "variables", "warning", f"{name} is no setting", hint) for name, hint in unknown.items()
+    ]
 
 
 def _cameras() -> list[Finding]:

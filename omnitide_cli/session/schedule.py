@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from omnitide_cli.catalog import values
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.saved import SavedQuestions
 
@@ -155,13 +156,13 @@ def schedule_of(
 
 
 def parse_timed(text: str, flag: str) -> Timed:
-    """`SECONDS=TEXT`. Raises UsageError."""
+    """`TIME=TEXT`. Raises UsageError."""
     seconds, question = _split(text, flag)
     return Timed(seconds, question)
 
 
 def parse_repeated(text: str, flag: str) -> Repeated:
-    """`SECONDS=TEXT` with seconds above 0. Raises UsageError."""
+    """`TIME=TEXT` with a time above 0. Raises UsageError."""
     seconds, question = _split(text, flag)
     if seconds == 0:
         raise UsageError(f"{flag} '{text}': the interval is 0", "give the seconds between questions")
@@ -169,7 +170,7 @@ def parse_repeated(text: str, flag: str) -> Repeated:
 
 
 def read_questions(path: Path) -> tuple[list[Timed], list[str]]:
-    """Timed questions and those for the end, from a file with one `{"at": 12.5, "ask": "…"}` a line.
+    """Timed questions and those for the end, from a file with one `{"at": "1:30", "ask": "…"}` a line.
 
     Without "at" a question is asked after the last unit. Raises UsageError naming the line.
     """
@@ -202,20 +203,21 @@ def _question(line: str, where: str) -> tuple[float | None, str]:
     at, text = fields.get("at"), fields.get("ask")
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f'{where}: "ask" is missing or empty', expected)
-    if at is not None and (isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at < math.inf):
-        raise UsageError(f'{where}: "at" is not a time in seconds', expected)
-    return at, text
+    if at is None:
+        return None, text
+    try:
+        return values.seconds()(at), text
+    except ValueError as error:
+        raise UsageError(f'{where}: "at" is {error}', expected) from error
 
 
 def _split(text: str, flag: str) -> tuple[float, str]:
-    expected = f'write {flag} "12.5=What is this?"'
+    expected = f'write {flag} "90=What is this?" or {flag} "1:30=What is this?"'
     before, equals, question = text.partition("=")
     try:
-        seconds = float(before)
-    except ValueError:
-        seconds = math.nan
-    if not equals or not 0 <= seconds < math.inf:
-        raise UsageError(f"{flag} '{text}': there is no time in seconds before the =", expected)
+        seconds = values.seconds()(before if equals else "")
+    except ValueError as error:
+        raise UsageError(f"{flag} '{text}': before the = stands {error}", expected) from error
     if not question.strip():
         raise UsageError(f"{flag} '{text}': the question is empty", expected)
     return seconds, question.strip()

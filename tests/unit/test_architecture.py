@@ -22,7 +22,7 @@ PYTHON_ARROWS = {
     "diagnostics": {"catalog", "runtime", "media", "formats"},
     "session": {"catalog", "runtime", "media", "formats", "terminal"},
     "commands": {"session", "diagnostics", "inspect", "terminal", "formats", "catalog", "runtime", "media"},
-    "bench": {"commands.options", "session", "formats", "catalog", "runtime", "media"},
+    "bench": {"commands.options", "commands.lazy", "session", "formats", "catalog", "runtime", "media"},
 }
 EVERYONE = {"errors"}
 
