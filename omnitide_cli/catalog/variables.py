@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from omnitide_cli.catalog.settings import loaded
-from omnitide_cli.catalog.values import did_you_mean
+from omnitide_cli.catalog.values import nearest
 
 PREFIX = "OMNITIDE_"
 OTHERS = frozenset({"OMNITIDE_HOME", "OMNITIDE_RELOCATION"})
@@ -26,8 +26,10 @@ def unknown(group: Any) -> dict[str, str]:
     unsure = given().keys() - OTHERS
     if not unsure:
         return {}
-    known = {*_variables(group), *OTHERS}
-    return {name: did_you_mean(name, known) or "it is ignored" for name in sorted(unsure - known)}
+    known = {name.removeprefix(PREFIX): name for name in (*_variables(group), *OTHERS)}
+    wrong = sorted(unsure - set(known.values()))
+    near = {name: [known[each] for each in nearest(name.removeprefix(PREFIX), known)] for name in wrong}
+    return {name: f"did you mean {' or '.join(meant)}?" if meant else "it is ignored" for name, meant in near.items()}
 
 
 def shown(value: str) -> str:
