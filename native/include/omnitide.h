@@ -36,15 +36,15 @@
 extern "C" {
 #endif
 
-#define OT_ABI_VERSION 2
+#define OT_ABI_VERSION 3
 
 enum ot_status {
     OT_OK = 0,
     OT_ERR_ARGUMENT = 1,     // the call is wrong: nothing was done
     OT_ERR_UNSUPPORTED = 2,  // this model, memory or build can't do it
-    OT_ERR_NO_ROOM = 3,      // the cache has too few free cells: nothing was done
-    OT_ERR_DECODE = 4,       // llama.cpp failed: the unit was taken back, the session is usable
-    OT_ERR_ENCODE = 5,       // an encoder failed: the unit was taken back
+    OT_ERR_NO_ROOM = 3,      // too few free cells, or positions: the unit was taken back; a forced round may have run
+    OT_ERR_DECODE = 4,       // llama.cpp failed, or memory ran out: the unit was taken back, the session is usable
+    OT_ERR_ENCODE = 5,       // an encoder failed: the unit was taken back, with all its parts
     OT_ERR_INTERRUPTED = 6,  // ot_session_interrupt: the unit was taken back
     OT_ERR_BROKEN = 7,       // a failure left ledger and cache apart: the session must be restored or thrown away
     OT_ERR_STATE = 8         // what was to be restored is damaged or of another model: nothing was done
@@ -123,7 +123,9 @@ typedef struct ot_session_params {
 ot_session_params ot_session_default_params(void);
 
 // Takes over the memory of `llama_context` (a struct llama_context *, empty, one sequence). `mtmd_context` may be NULL.
-// Both must outlive the session, and the session must be freed before them.
+// Both must outlive the session, and the session must be freed before them; the context then has its own memory again, empty.
+// Decodes one token at two positions to see that cached keys shift as the model computes them, and that text may be given as
+// rows of embeddings; OT_ERR_UNSUPPORTED names the layer where they don't (stock_memory = 1 still runs).
 int ot_session_create(void * llama_context, void * mtmd_context, const ot_session_params * params, ot_session ** out);
 void ot_session_free(ot_session * s);
 
@@ -159,8 +161,8 @@ int ot_unit_audio(ot_session * s, const float * pcm, size_t n, const float * lef
                   uint32_t * n_tokens);
 
 // Rows of embeddings (n x n_embd) as an encoder gives them; `width` > 0: a raster, of which tokens [first, first + n)
-// follow; continues: a later piece of the raster added before. For shared encodings, other encoders, and tests.
-int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, int continues, const float * rows, size_t n);
+// follow; continues: a later piece of the raster added right before. For shared encodings, other encoders, and tests.
+int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, int continues, const float * rows, size_t n, uint32_t n_embd);
 
 // Prefills the unit. want_logits: 1 for a unit that a generation follows.
 int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out);
@@ -171,11 +173,11 @@ void ot_unit_abandon(ot_session * s);
 typedef struct ot_generated {
     int32_t token;    // -1 when the answer ended
     int32_t end;      // 1: the model ended it
-    char piece[256];    // UTF-8 bytes of the token (not terminated, may be part of a character)
-    int32_t piece_len;  // how many of them
+    int32_t piece_len;   // how many bytes the piece has
+    const char * piece;  // UTF-8 bytes of the token (not terminated, may be part of a character), until the session's next call
 } ot_generated;
 
-// Starts a response unit. REQUIRES: the last commit wanted logits.
+// Starts a response unit. REQUIRES: the last commit wanted logits. Each answer of a session draws its own random numbers.
 int ot_generate_begin(ot_session * s, double at_s);
 // Samples one token and takes it into the history; at the end (ends with end = 1) takes nothing.
 int ot_generate_next(ot_session * s, ot_generated * out);
@@ -227,7 +229,8 @@ int ot_session_take_forced(ot_session * s, ot_maintenance * out);
 int ot_session_save(const ot_session * s, void * out, size_t cap, size_t * size);
 // Takes a saved session in place of what there is, every token in its cell; the next update computes what it would have
 // computed in the session that was saved. Policy, watermarks, layout, positions and flash attention may differ, the cache
-// may be larger; model and cache type may not (OT_ERR_STATE). The bytes may come from anyone.
+// may be larger where that doesn't change the model's rotary frequencies; model and cache type may not (OT_ERR_STATE). A
+// broken session forgets the unit and the answer in hand. The bytes may come from anyone.
 int ot_session_restore(ot_session * s, const void * data, size_t size);
 
 // --- looking inside --------------------------------------------------------------------------------------------------
@@ -245,7 +248,8 @@ typedef struct ot_snapshot {
     uint64_t kv_bytes_allocated;  // keys, values and original keys; 0 on llama.cpp's own memory
     uint64_t kv_bytes_per_cell;   // keys and values, all layers
     int32_t mrope;                // 1: positions are (t, y, x)
-    int32_t transposed_v;         // 1: values are stored transposed, since flash attention is off
+    int32_t transposed_v;         // 1: values are stored transposed
+    int32_t flash_attention;      // 1: attention runs as one operator that doesn't expose its weights
     int32_t has_vision;           // 1: the model has a vision encoder
     int32_t has_audio;            // 1: it has an audio encoder that can be used
     ot_layout_stats layout;       // how the history lies

@@ -7,14 +7,15 @@
 #include <ggml.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
+#include <utility>
 
 using namespace ot;
 using namespace ot::api;
 
 struct ot_session {
     Session session;
+    std::string piece;  // of the answer's last token
 };
 
 namespace {
@@ -91,7 +92,7 @@ ot_session_params ot_session_default_params(void) {
 int ot_session_create(void * llama_context_ptr, void * mtmd_context_ptr, const ot_session_params * params, ot_session ** out) {
     return guarded([&] {
         if (!llama_context_ptr || !params || !out) throw Failure{OT_ERR_ARGUMENT, "a pointer is missing"};
-        *out = new ot_session{{*static_cast<llama_context *>(llama_context_ptr), static_cast<mtmd_context *>(mtmd_context_ptr), settings_from(*params)}};
+        *out = new ot_session{{*static_cast<llama_context *>(llama_context_ptr), static_cast<mtmd_context *>(mtmd_context_ptr), settings_from(*params)}, {}};
     });
 }
 
@@ -123,8 +124,13 @@ int ot_unit_audio(ot_session * s, const float * pcm, size_t n, const float * lef
     });
 }
 
-int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, int continues, const float * rows, size_t n) {
-    return guarded([&] { s->session.add_rows(checked(role, Role::System, "role"), width, first, continues != 0, rows, n); });
+int ot_unit_rows(ot_session * s, int role, uint32_t width, uint32_t first, int continues, const float * rows, size_t n, uint32_t n_embd) {
+    return guarded([&] {
+        if (n_embd != s->session.n_embd()) {
+            throw Failure{OT_ERR_ARGUMENT, "rows of " + std::to_string(n_embd) + " numbers, the model takes " + std::to_string(s->session.n_embd())};
+        }
+        s->session.add_rows(checked(role, Role::System, "role"), width, first, continues != 0, rows, n);
+    });
 }
 
 int ot_unit_commit(ot_session * s, int want_logits, ot_ingest * out) {
@@ -180,12 +186,13 @@ int ot_generate_begin(ot_session * s, double at_s) {
 
 int ot_generate_next(ot_session * s, ot_generated * out) {
     return guarded([&] {
-        const Generated next = s->session.generate_next();
+        Generated next = s->session.generate_next();
+        s->piece = std::move(next.piece);
         *out = {};
         out->token = next.token;
         out->end = next.token == kNoToken;
-        out->piece_len = static_cast<int32_t>(next.piece.size());
-        std::memcpy(out->piece, next.piece.data(), next.piece.size());
+        out->piece = s->piece.data();
+        out->piece_len = static_cast<int32_t>(s->piece.size());
     });
 }
 
@@ -240,6 +247,7 @@ int ot_session_snapshot(const ot_session * s, ot_snapshot * out) {
             out->kv_bytes_allocated = cache->bytes_allocated();
             out->transposed_v = cache->transposed_values();
         }
+        out->flash_attention = s->session.flash_attention();
         out->has_vision = s->session.encoder().has_vision();
         out->has_audio = s->session.encoder().has_audio();
     });

@@ -58,9 +58,10 @@ int ot_history_append(ot_history * h, int kind, const ot_part * parts, size_t n,
     return guarded([&] {
         const UnitKind unit_kind = checked(kind, UnitKind::Response, "unit kind");
         std::vector<Span> spans = spans_of(parts, n);
-        uint32_t tokens = 0;
+        uint64_t tokens = 0;
         for (const Span & span : spans) tokens += span.length;
-        std::vector<Cell> cells = place(h->history, tokens);
+        if (tokens > h->history.layout().size()) throw Failure{OT_ERR_NO_ROOM, std::to_string(tokens) + " tokens are more than there are cells"};
+        std::vector<Cell> cells = place(h->history, static_cast<uint32_t>(tokens));
         h->history.lay_out(spans);
         const uint64_t id = h->history.append(unit_kind, std::move(spans), std::move(cells), start_s, end_s);
         if (unit) *unit = id;

@@ -147,7 +147,7 @@ class Engine:
             subblock_size=SUBBLOCK_SIZE,
             cache_type=options.cache_type,
             threads=self._model.threads,
-            flash_attn=not now.transposed_v,
+            flash_attn=bool(now.flash_attention),
             resumed_at=None if saved is None else saved.saved.media.clock,
             wall=iso_now(),
         )

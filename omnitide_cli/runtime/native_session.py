@@ -122,8 +122,10 @@ class NativeSession(HistoryView):
     def add_rows(self, role: str, rows: Floats, *, width: int = 0, first: int = 0, continues: bool = False) -> None:
         """Add embeddings [n, n_embd] as they are; `width` > 0: raster tokens from `first` on, maybe a later piece."""
         data = np.ascontiguousarray(rows, dtype=np.float32)
+        if data.ndim != 2:
+            raise ValueError(f"embeddings are [n, n_embd], not {list(data.shape)}")
         pointer = ffi.cast("const float *", ffi.from_buffer(data)) if data.size else ffi.NULL
-        check(lib.ot_unit_rows(self._open, ROLES[role], width, first, continues, pointer, data.shape[0]))
+        check(lib.ot_unit_rows(self._open, ROLES[role], width, first, continues, pointer, *data.shape))
 
     def commit(self, *, want_logits: bool = False) -> Any:
         """Prefill the pending unit; an `ot_ingest`. On failure the unit is gone and the history as before."""

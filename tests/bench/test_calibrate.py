@@ -23,7 +23,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def uses_flash_attention(tiny: Path, options: EngineOptions) -> bool:
     with Fixture(tiny, options) as fixture:
-        return not fixture.session(256).snapshot().transposed_v
+        return bool(fixture.session(256).snapshot().flash_attention)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@
 namespace ot {
 namespace {
 
-constexpr uint32_t kMinFrames = 4;      // fewer give no token and abort inside the encoder
+constexpr uint32_t kMinFrames = 4;      // fewer give no token
 constexpr uint32_t kMaxFrames = 3000;   // positions the encoder has
 constexpr uint32_t kMaxSide = 1 << 14;  // libmtmd counts pixels in an int
 
@@ -42,6 +42,18 @@ bool is_whisper_projector(projector_type type) {
         default:
             return false;
     }
+}
+
+AudioTail tail_of(clip_ctx * audio) {
+    const projector_type type = clip_get_projector_type(audio);
+    const clip_hparams & hparams = *clip_get_hparams(audio);
+    AudioTail tail;
+    tail.pools = type == PROJECTOR_TYPE_QWEN2A || type == PROJECTOR_TYPE_QWEN25O || type == PROJECTOR_TYPE_VOXTRAL || type == PROJECTOR_TYPE_MUSIC_FLAMINGO;
+    tail.enclosed = type == PROJECTOR_TYPE_GLMA;
+    const bool stacks = tail.enclosed || type == PROJECTOR_TYPE_VOXTRAL || type == PROJECTOR_TYPE_ULTRAVOX || type == PROJECTOR_TYPE_MERALION;
+    tail.stack = stacks ? static_cast<uint32_t>(std::max(hparams.proj_stack_factor, 1)) : 1;
+    tail.n_embd = static_cast<uint32_t>(hparams.n_embd);
+    return tail;
 }
 
 // Projectors whose slices were checked: a source image first, each image between marks, plain positions. MiniCPM-V and
@@ -75,6 +87,7 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
         why_no_audio_ = "the audio encoder belongs to another language model";
     } else {
         audio_ = audio;
+        audio_tail_ = tail_of(audio);
     }
 }
 
@@ -112,7 +125,6 @@ std::vector<Piece> Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t 
 
 Embedding Encoder::encode(const mtmd_input_chunk * image) const {
     if (mtmd_decode_use_non_causal(mtmd_, image)) throw EncodeError{"this model attends to images without a causal mask, which is not supported yet", true};
-    if (mtmd_encode_chunk(mtmd_, image) != 0) throw EncodeError{"the image encoder failed"};
 
     Embedding out;
     out.n_rows = static_cast<uint32_t>(mtmd_input_chunk_get_n_tokens(image));
@@ -125,7 +137,13 @@ Embedding Encoder::encode(const mtmd_input_chunk * image) const {
             out.width = i;
             break;
         }
+        for (uint32_t i = 0; i < out.n_rows; ++i) {
+            const mtmd_decoder_pos pos = mtmd_image_tokens_get_decoder_pos(tokens, 0, i);
+            if (pos.t == 0 && pos.y == i / out.width && pos.x == i % out.width) continue;
+            throw EncodeError{"this model places the tokens of a picture in a way that is not supported yet", true};
+        }
     }
+    if (mtmd_encode_chunk(mtmd_, image) != 0) throw EncodeError{"the image encoder failed"};
     const float * rows = mtmd_get_output_embd(mtmd_);
     out.rows.assign(rows, rows + static_cast<size_t>(out.n_rows) * n_embd_);
     return out;
@@ -134,13 +152,15 @@ Embedding Encoder::encode(const mtmd_input_chunk * image) const {
 Embedding Encoder::audio(Sound window, Sound left, Sound right) {
     if (!audio_) throw EncodeError{why_no_audio_, true};
     Mel mel = log_mel(window, left, right, static_cast<uint32_t>(clip_get_hparams(audio_)->n_mel_bins));
-    const uint32_t frames = mel.n_frames / 2 * 2;  // the encoder halves them twice; odd counts abort
-    if (frames < kMinFrames) return {};
-    if (frames > kMaxFrames) throw EncodeError{"a unit may hold at most 30 seconds of sound"};
+    const uint32_t heard = mel.n_frames / 2 * 2;  // the encoder halves them; odd counts abort
+    if (heard < kMinFrames) return {};
+    if (heard > kMaxFrames) throw EncodeError{"a unit may hold at most 30 seconds of sound"};
+    const uint32_t frames = fitting_frames(audio_tail_, heard, kMaxFrames);
+    if (frames == 0) throw EncodeError{"this model's audio encoder can't take so much sound at once: libmtmd expects another number of tokens than it computes"};
 
-    std::vector<float> even(static_cast<size_t>(mel.n_mel) * frames);
+    std::vector<float> even(static_cast<size_t>(mel.n_mel) * frames, mel.silence);
     for (uint32_t m = 0; m < mel.n_mel; ++m) {
-        std::copy_n(mel.data.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * mel.n_frames), frames,
+        std::copy_n(mel.data.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * mel.n_frames), heard,
                     even.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * frames));
     }
     clip_image_f32 spectrogram;
@@ -150,6 +170,7 @@ Embedding Encoder::audio(Sound window, Sound left, Sound right) {
     batch.is_audio = true;
     Embedding out;
     out.n_rows = static_cast<uint32_t>(clip_n_output_tokens(audio_, &spectrogram));
+    if (out.n_rows != computed_rows(audio_tail_, frames)) throw EncodeError{"this model's audio encoder is another than expected", true};
     batch.entries.push_back(std::move(spectrogram));
     out.rows.resize(static_cast<size_t>(out.n_rows) * n_embd_);
     if (!clip_image_batch_encode(audio_, threads_, &batch, out.rows)) throw EncodeError{"the audio encoder failed"};

@@ -5,6 +5,7 @@
 // models that cut a picture into a source image and slices we take the marks between them, too.
 #pragma once
 
+#include "encode/audio_rows.h"
 #include "encode/mel.h"
 
 #include <cstdint>
@@ -49,7 +50,8 @@ public:
     // Throws EncodeError.
     std::vector<Piece> image(const uint8_t * rgb, uint32_t width, uint32_t height, const std::function<void()> & before_each = [] {});
 
-    // Mono at 16 kHz; no rows when the window is too short for one token. Throws EncodeError.
+    // Mono at 16 kHz; no rows when the window is too short for one token. Some encoders take some lengths alone: then silence
+    // follows, up to the next of those. Throws EncodeError.
     Embedding audio(Sound window, Sound left, Sound right);
 
 private:
@@ -62,6 +64,7 @@ private:
     bool mrope_;
     uint32_t n_embd_;
     int threads_;
+    AudioTail audio_tail_;
     std::string why_no_audio_ = "the model has no audio encoder";
 };
 

@@ -13,6 +13,7 @@ namespace {
 using Complex = std::complex<float>;
 
 constexpr uint32_t kBins = kWindow / 2 + 1;
+constexpr float kLeastPower = 1e-10f;
 constexpr double kPi = 3.14159265358979323846;
 
 // 400 = 16 x 25: radix-2 halving down to 25, and a plain DFT of the 25 that are left.
@@ -125,7 +126,7 @@ Mel log_mel(Sound window, Sound left, Sound right, uint32_t n_mel) {
     static const std::array<float, kWindow> taper = hann();
     const std::vector<Band> & bands = bands_for(n_mel);
 
-    Mel mel{n_mel, static_cast<uint32_t>(window.size / kHop), {}};
+    Mel mel{n_mel, static_cast<uint32_t>(window.size / kHop), {}, 0};
     mel.data.resize(static_cast<size_t>(n_mel) * mel.n_frames);
     const std::vector<float> sound = padded(window, left, right);
     std::array<float, kWindow> frame;
@@ -139,12 +140,14 @@ Mel log_mel(Sound window, Sound left, Sound right, uint32_t n_mel) {
         for (uint32_t m = 0; m < n_mel; ++m) {
             float sum = 0.0f;
             for (size_t k = 0; k < bands[m].weights.size(); ++k) sum += bands[m].weights[k] * power[bands[m].first + k];
-            const float value = std::log10(std::max(sum, 1e-10f));
+            const float value = std::log10(std::max(sum, kLeastPower));
             mel.data[static_cast<size_t>(m) * mel.n_frames + i] = value;
             loudest = std::max(loudest, value);
         }
     }
-    for (float & value : mel.data) value = (std::max(value, loudest - 8.0f) + 4.0f) / 4.0f;
+    const auto mapped = [loudest](float value) { return (std::max(value, loudest - 8.0f) + 4.0f) / 4.0f; };
+    for (float & value : mel.data) value = mapped(value);
+    mel.silence = mapped(std::log10(kLeastPower));
     return mel;
 }
 

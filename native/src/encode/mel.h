@@ -22,6 +22,7 @@ struct Mel {
     uint32_t n_mel = 0;
     uint32_t n_frames = 0;
     std::vector<float> data;  // n_mel rows of n_frames
+    float silence = 0;        // what a band of a frame without sound would be
 };
 
 // Frame i is centred on sample 160 i of the window; there are floor(samples / 160) of them. Beyond the window the real

@@ -37,6 +37,8 @@ bool looks(const ggml_tensor & node) {
 
 }  // namespace
 
+bool uses_flash_attention(const llama_context & context) { return context.get_cparams().flash_attn; }
+
 // The scheduler has the callback for the graph at hand, which may be reused; the context hands it on with the next one.
 void AttentionProbe::watch(bool time, bool sums) {
     const bool was_on = time_ || sums_wanted_;

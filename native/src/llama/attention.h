@@ -10,6 +10,10 @@ struct llama_context;
 
 namespace ot {
 
+// Whether the context computes attention without showing its weights: what was asked for, or llama.cpp's choice, which may
+// differ from how values are stored.
+bool uses_flash_attention(const llama_context & context);
+
 // Watches the graphs of one context while it is told to. Otherwise no callback is set, and llama.cpp computes as ever.
 //
 // Sums are those of the softmax nodes' columns, which flash attention doesn't have: how much of the attention of all queries,

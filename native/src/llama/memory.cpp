@@ -24,7 +24,12 @@ public:
         if (handle_) handle_->memory_ = nullptr;
     }
 
-    void release() { handle_ = nullptr; }
+    // The cache as it was before it was taken over, without a token. REQUIRES: this object is destroyed next.
+    llama_memory_ptr release() {
+        handle_ = nullptr;
+        cache_.clear(false);
+        return std::move(inner_);
+    }
 
     llama_kv_cache & cache() { return cache_; }
     const llama_kv_cells & cells() const { return cache_.get_cells(0); }
@@ -62,6 +67,7 @@ public:
     void state_read(llama_io_read_i & io, llama_seq_id seq, llama_state_seq_flags flags) override { cache_.state_read(io, seq, flags); }
 
     bool relocate(llama_context & context, const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
+    bool try_shift(llama_context & context, const Row & row);
 
 private:
     void move_cells(const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
@@ -102,7 +108,7 @@ std::string refusal(llama_context & context, llama_memory_i * memory) {
     if (cache->get_n_stream() != 1) return "the context has more than one stream";
     if (hparams.is_mla()) return "the model uses multi-head latent attention (MLA)";
     if (access::shares_another(*cache)) return "the context shares another context's cache";
-    if (context.get_cparams().yarn_ext_factor > 0.0f) return "the context extends its window with YaRN";
+    if (context.get_cparams().yarn_ext_factor != 0.0f) return "the context extends its window with YaRN";
     // Step3.5 has rotary dimensions that differ by layer; a shift over one number of them would be wrong.
     if (context.get_model().arch == LLM_ARCH_STEP35) return "the model's rotary dimensions differ by layer";
     return "";
@@ -150,6 +156,12 @@ bool TideMemory::relocate(llama_context & context, const std::vector<Row> & rows
     if (!relocator_.run(context, cache_, original_keys_, rows)) return false;
     move_cells(rows, freed);
     return true;
+}
+
+// On a room for originals of its own: the session's, as large as all keys, is not made before it is needed.
+bool TideMemory::try_shift(llama_context & context, const Row & row) {
+    OriginalKeys original{cache_, 1};
+    return Relocator{}.run(context, cache_, original, {row});
 }
 
 // Writes all cells anew: most of them change, and llama.cpp keeps two ordered sets of them, in which building costs less
@@ -223,7 +235,11 @@ std::unique_ptr<CacheHandle> CacheHandle::attach(llama_context & context, std::s
 }
 
 CacheHandle::~CacheHandle() {
-    if (memory_) memory_->release();
+    if (!memory_) return;
+    context_.synchronize();
+    llama_memory_ptr & memory = access::memory_of(context_);
+    llama_memory_ptr inner = memory_->release();
+    memory = std::move(inner);  // which destroys the decorator
 }
 
 uint32_t CacheHandle::n_cells() const { return memory_ ? memory_->cache().get_size() : 0; }
@@ -259,6 +275,8 @@ bool CacheHandle::relocate(const std::vector<Row> & rows, const std::vector<uint
     return memory_ && memory_->relocate(context_, rows, freed);
 }
 
+bool CacheHandle::try_shift(const Row & row) { return memory_ && memory_->try_shift(context_, row); }
+
 void CacheHandle::occupy(uint32_t cell, int32_t t, int32_t y, int32_t x) {
     if (!memory_) return;
     llama_kv_cells & cells = memory_->mutable_cells();
@@ -279,12 +297,12 @@ void CacheHandle::fill_random(uint32_t seed) {
 void CacheHandle::write(const std::vector<uint32_t> & cells, ByteWriter & out) const {
     if (!memory_) return;
     context_.synchronize();
-    write_rows(memory_->cache(), memory_->original_keys(), cells, out);
+    write_rows(context_, memory_->cache(), memory_->original_keys(), cells, out);
 }
 
 SavedRows CacheHandle::parse(uint32_t n_rows, ByteReader & in) const {
     if (!memory_) throw StateError{"there is no cache to fill"};
-    return SavedRows::parse(memory_->cache(), n_rows, in);
+    return SavedRows::parse(context_, memory_->cache(), n_rows, in);
 }
 
 void CacheHandle::restore(const SavedRows & rows, const std::vector<PlacedCell> & cells) {
@@ -300,6 +318,9 @@ size_t CacheHandle::key_width(uint32_t layer) const {
     }
     return 0;
 }
+
+std::vector<uint32_t> CacheHandle::layers() const { return memory_ ? memory_->cache().get_layer_ids() : std::vector<uint32_t>{}; }
+ggml_type CacheHandle::key_type(uint32_t layer) const { return memory_->cache().get_k_storage(static_cast<int32_t>(layer))->type; }
 
 std::vector<float> CacheHandle::key_row(uint32_t layer, uint32_t cell) const {
     const size_t width = key_width(layer);

@@ -5,6 +5,8 @@
 #include "llama/relocation.h"
 #include "llama/rows.h"
 
+#include <ggml.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,9 +59,14 @@ public:
     // Fills an emptied cache: row i of `rows` goes to cells[i] (ascending).
     void restore(const SavedRows & rows, const std::vector<PlacedCell> & cells);
 
+    // Relocates one row as relocate() would, the cells and what is known of original keys apart. false: it failed.
+    bool try_shift(const Row & row);
+
     // One layer's key row as floats; empty when there is no such layer or cell.
     std::vector<float> key_row(uint32_t layer, uint32_t cell) const;
     size_t key_width(uint32_t layer) const;
+    std::vector<uint32_t> layers() const;  // that have keys of their own
+    ggml_type key_type(uint32_t layer) const;  // REQUIRES: a layer of those
 
 private:
     explicit CacheHandle(llama_context & context) : context_(context) {}

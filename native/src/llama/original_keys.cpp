@@ -17,9 +17,11 @@ struct OriginalKeys::Storage {
     std::unordered_map<uint32_t, ggml_tensor *> by_layer;
 };
 
-OriginalKeys::OriginalKeys(llama_kv_cache & cache) : cache_(cache), entries_(cache.get_size()) {
-    free_slots_.reserve(entries_.size());
-    for (size_t slot = entries_.size(); slot-- > 0;) free_slots_.push_back(static_cast<int32_t>(slot));
+OriginalKeys::OriginalKeys(llama_kv_cache & cache) : OriginalKeys(cache, cache.get_size()) {}
+
+OriginalKeys::OriginalKeys(llama_kv_cache & cache, uint32_t n_slots) : cache_(cache), entries_(cache.get_size()), n_slots_(n_slots) {
+    free_slots_.reserve(n_slots);
+    for (uint32_t slot = n_slots; slot-- > 0;) free_slots_.push_back(static_cast<int32_t>(slot));
 }
 
 OriginalKeys::~OriginalKeys() = default;
@@ -38,7 +40,7 @@ bool OriginalKeys::allocate() {
         ggml_context_ptr ctx{ggml_init(params)};
         for (const uint32_t layer : layers) {
             const ggml_tensor * keys = cache_.get_k_storage(static_cast<int32_t>(layer));
-            storage->by_layer[layer] = ggml_new_tensor_2d(ctx.get(), keys->type, keys->ne[0], static_cast<int64_t>(entries_.size()));
+            storage->by_layer[layer] = ggml_new_tensor_2d(ctx.get(), keys->type, keys->ne[0], static_cast<int64_t>(n_slots_));
         }
         ggml_backend_buffer_ptr buffer{ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), type)};
         if (!buffer) {

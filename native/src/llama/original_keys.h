@@ -18,12 +18,14 @@ namespace ot {
 class OriginalKeys {
 public:
     explicit OriginalKeys(llama_kv_cache & cache);
+    // With room for so many of the cells' keys.
+    OriginalKeys(llama_kv_cache & cache, uint32_t n_slots);
     ~OriginalKeys();
 
     // Makes the tensors if they aren't there yet; false when memory doesn't suffice (and from then on).
     bool allocate();
 
-    // [row width, n_cells] of the layer's key type. REQUIRES: allocate() succeeded.
+    // [row width, n_slots] of the layer's key type. REQUIRES: allocate() succeeded.
     ggml_tensor * tensor(uint32_t layer) const;
     uint64_t bytes() const;
 
@@ -31,7 +33,7 @@ public:
     int32_t slot(uint32_t cell) const { return entries_[cell].slot; }
     int32_t shifted_by(uint32_t cell) const { return entries_[cell].shifted_by; }
 
-    // A slot for a cell that has none. There are as many as cells.
+    // A slot for a cell that has none. REQUIRES: one is free; without a number of slots there are as many as cells.
     int32_t claim(uint32_t cell, int32_t shifted_by = 0);
     void release(uint32_t cell);
     void clear();
@@ -49,6 +51,7 @@ private:
 
     llama_kv_cache & cache_;
     std::vector<Entry> entries_;  // by cell
+    uint32_t n_slots_;
     std::vector<int32_t> free_slots_;
     std::unique_ptr<Storage> storage_;
     bool refused_ = false;

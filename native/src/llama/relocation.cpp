@@ -80,9 +80,9 @@ private:
 
     ggml_tensor * rotated(uint32_t layer, ggml_tensor * gathered, const Group & rows, ggml_tensor * hadamard) {
         if (!gathered) return nullptr;
-        const llama_hparams & hparams = context_.get_model().hparams;
-        if (!hparams.has_rope(layer) || hparams.rope_type == LLAMA_ROPE_TYPE_NONE) return gathered;
+        if (rotated_pairs(context_.get_model(), layer).count == 0) return gathered;
 
+        const llama_hparams & hparams = context_.get_model().hparams;
         ggml_tensor * k = ggml_reshape_3d(ctx_, gathered, hparams.n_embd_head_k(layer), hparams.n_head_kv(layer), static_cast<int64_t>(rows.count()));
         if (hadamard) k = llama_mul_mat_hadamard(ctx_, k, hadamard);  // its own inverse
         k = rows.rope.ready() ? rows.rope.apply(ctx_, k) : roped(layer, k, rows.delta.tensor);
@@ -90,14 +90,17 @@ private:
         return ggml_reshape_2d(ctx_, k, gathered->ne[0], static_cast<int64_t>(rows.count()));
     }
 
+    // The stored key has been scaled by attention's factor (longrope) already: a shift only turns.
     ggml_tensor * roped(uint32_t layer, ggml_tensor * k, ggml_tensor * delta) {
         const int32_t il = static_cast<int32_t>(layer);
         const llama_model & model = context_.get_model();
         const llama_cparams & cparams = context_.get_cparams();
-        return ggml_rope_ext(ctx_, k, delta, model.get_rope_factors(cparams, il), static_cast<int>(model.hparams.n_rot(layer)),
-                             shift_rope_type(model), static_cast<int>(cparams.n_ctx_orig_yarn), model.get_rope_freq_base(cparams, il),
-                             model.get_rope_freq_scale(cparams, il), cparams.yarn_ext_factor, cparams.yarn_attn_factor,
-                             cparams.yarn_beta_fast, cparams.yarn_beta_slow);
+        const RotatedPairs pairs = rotated_pairs(model, layer);
+        ggml_tensor * turned = ggml_rope_ext(ctx_, k, delta, model.get_rope_factors(cparams, il), static_cast<int>(pairs.count),
+                                             shift_rope_type(model), static_cast<int>(cparams.n_ctx_orig_yarn),
+                                             model.get_rope_freq_base(cparams, il), model.get_rope_freq_scale(cparams, il),
+                                             cparams.yarn_ext_factor, 1.0f, cparams.yarn_beta_fast, cparams.yarn_beta_slow);
+        return pairs.first == 0 ? turned : ggml_rope_set_offset(turned, static_cast<int>(pairs.first));
     }
 
     ggml_context * ctx_;

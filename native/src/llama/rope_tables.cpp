@@ -10,22 +10,61 @@
 
 namespace ot {
 
+// Interleaved M-RoPE's last pairs are nobody's where sections don't fill the half (Qwen3-VL's two of 64): llama.cpp never
+// turns those, a shift does. They are the slowest, 4e-7 radians a position: 1.3e-3 at a shift by 3,000.
 int shift_rope_type(const llama_model & model) {
     const llama_rope_type type = model.hparams.rope_type;
     return type == LLAMA_ROPE_TYPE_MROPE || type == LLAMA_ROPE_TYPE_IMROPE ? LLAMA_ROPE_TYPE_NEOX : type;
+}
+
+size_t RotatedPairs::partner(size_t i) const {
+    const int64_t at = static_cast<int64_t>(i) - first;
+    if (at < 0 || at >= count) return i;
+    if (!halves) return static_cast<size_t>(first + (at ^ 1));
+    return static_cast<size_t>(first + (at < count / 2 ? at + count / 2 : at - count / 2));
+}
+
+// Keys of models with a latent for keys and values, where those are stored whole, end in their rotary part.
+RotatedPairs rotated_pairs(const llama_model & model, uint32_t layer) {
+    const llama_hparams & hparams = model.hparams;
+    if (!hparams.has_rope(layer) || hparams.rope_type == LLAMA_ROPE_TYPE_NONE) return {};
+    const int64_t count = hparams.n_rot(layer);
+    const int64_t first = hparams.n_lora_kv > 0 ? hparams.n_embd_head_k(layer) - count : 0;
+    return {first, count, shift_rope_type(model) == LLAMA_ROPE_TYPE_NEOX};
+}
+
+uint64_t rotation_id(const llama_context & context, const std::vector<uint32_t> & layers) {
+    uint64_t id = 0xcbf29ce484222325;  // FNV-1a
+    const auto add = [&id](const void * bytes, size_t n) {
+        for (size_t i = 0; i < n; ++i) id = (id ^ static_cast<const uint8_t *>(bytes)[i]) * 0x100000001b3;
+    };
+    const llama_model & model = context.get_model();
+    const llama_cparams & cparams = context.get_cparams();
+    for (const uint32_t layer : layers) {
+        const int32_t il = static_cast<int32_t>(layer);
+        const float base = model.get_rope_freq_base(cparams, il), scale = model.get_rope_freq_scale(cparams, il);
+        add(&base, sizeof(base));
+        add(&scale, sizeof(scale));
+        add(&cparams.yarn_attn_factor, sizeof(cparams.yarn_attn_factor));
+        const ggml_tensor * factors = model.get_rope_factors(cparams, il);
+        if (!factors || !factors->buffer) continue;
+        std::vector<uint8_t> bytes(ggml_nbytes(factors));
+        ggml_backend_tensor_get(factors, bytes.data(), 0, bytes.size());
+        add(bytes.data(), bytes.size());
+    }
+    return id;
 }
 
 SharedRotation shared_rotation(const llama_context & context, const std::vector<uint32_t> & layers) {
     const llama_model & model = context.get_model();
     const llama_hparams & hparams = model.hparams;
     const llama_cparams & cparams = context.get_cparams();
-    const bool extended = cparams.yarn_ext_factor != 0.0f || cparams.yarn_attn_factor != 1.0f;
-    if (extended || shift_rope_type(model) != LLAMA_ROPE_TYPE_NEOX) return {};
+    if (cparams.yarn_ext_factor != 0.0f || shift_rope_type(model) != LLAMA_ROPE_TYPE_NEOX) return {};
 
     SharedRotation shared;
     for (const uint32_t layer : layers) {
         const int32_t il = static_cast<int32_t>(layer);
-        const bool whole_head = hparams.has_rope(layer) && hparams.n_rot(layer) == hparams.n_embd_head_k(layer);
+        const bool whole_head = rotated_pairs(model, layer).count == hparams.n_embd_head_k(layer);
         if (!whole_head || model.get_rope_factors(cparams, il)) return {};
         const SharedRotation own{hparams.n_rot(layer) / 2, hparams.n_head_kv(layer), model.get_rope_freq_base(cparams, il), model.get_rope_freq_scale(cparams, il)};
         const bool alike = own.half == shared.half && own.heads == shared.heads && own.base == shared.base && own.scale == shared.scale;

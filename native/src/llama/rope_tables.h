@@ -18,6 +18,17 @@ namespace ot {
 // x move alike.
 int shift_rope_type(const llama_model & model);
 
+// Which dimensions of a layer's keys turn, and which with which, as the model's hyperparameters say.
+struct RotatedPairs {
+    int64_t first = 0;   // dimension of a head
+    int64_t count = 0;   // dimensions that turn from there on; 0: the layer's keys have no rotation
+    bool halves = false;  // i turns with i + count / 2, else with its neighbour
+
+    size_t partner(size_t i) const;  // i itself where it doesn't turn
+};
+
+RotatedPairs rotated_pairs(const llama_model & model, uint32_t layer);
+
 // The rotation that all layers share: halves of a head turn against each other, by frequencies of base and scale alone.
 struct SharedRotation {
     int64_t half = 0;  // 0: layers differ, or the model's rope is of another kind
@@ -25,6 +36,10 @@ struct SharedRotation {
     double base = 0;
     double scale = 0;
 };
+
+// A number for all that says how the context rotates the keys of these layers, factors of longrope among it: they may depend
+// on the context's size.
+uint64_t rotation_id(const llama_context & context, const std::vector<uint32_t> & layers);
 
 SharedRotation shared_rotation(const llama_context & context, const std::vector<uint32_t> & layers);
 

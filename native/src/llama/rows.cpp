@@ -3,6 +3,8 @@
 #include "llama/access.h"
 #include "llama/original_keys.h"
 #include "llama/relocation.h"
+#include "llama/rope_tables.h"
+#include "llama-context.h"
 
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
@@ -14,7 +16,10 @@
 namespace ot {
 namespace {
 
-constexpr int32_t kFarthestShift = 1 << 30;
+constexpr int32_t kFarthestShift = (1 << 30) - 1;  // and as far again back to position 0 stays an int32_t
+
+// What is known of how keys are stored, bit by bit. The first two of `turned`.
+constexpr uint32_t kRotationFollows = 4;  // rotation_id and the context's size
 
 // Consecutive cells [begin, begin + length), whose first is row `row` of what is saved.
 struct Run {
@@ -93,7 +98,7 @@ void set_columns(ggml_tensor * values, const std::vector<uint32_t> & cells, std:
 
 }  // namespace
 
-void write_rows(llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out) {
+void write_rows(const llama_context & context, llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out) {
     const std::vector<uint32_t> layers = cache.get_layer_ids();
     const std::vector<Run> runs = runs_of(cells);
     std::vector<uint32_t> slots;
@@ -104,7 +109,9 @@ void write_rows(llama_kv_cache & cache, const OriginalKeys & original_keys, cons
         slots.push_back(static_cast<uint32_t>(original_keys.slot(cells[i])));
     }
 
-    out.put(turned(cache));
+    out.put(turned(cache) | kRotationFollows);
+    out.put(rotation_id(context, layers));
+    out.put(context.get_cparams().n_ctx_seq);
     out.put(static_cast<uint32_t>(layers.size()));
     out.put(static_cast<uint32_t>(cells.size()));
     out.put(static_cast<uint32_t>(kept.size()));
@@ -139,9 +146,13 @@ void write_rows(llama_kv_cache & cache, const OriginalKeys & original_keys, cons
     }
 }
 
-SavedRows SavedRows::parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader & in) {
+SavedRows SavedRows::parse(const llama_context & context, llama_kv_cache & cache, uint32_t n_rows, ByteReader & in) {
     const std::vector<uint32_t> layers = cache.get_layer_ids();
-    const auto saved_turned = in.get<uint32_t>();
+    const auto stored = in.get<uint32_t>();
+    const uint32_t saved_turned = stored & ~kRotationFollows;
+    const bool has_rotation = (stored & kRotationFollows) != 0;  // older files know nothing of it
+    const auto saved_rotation = has_rotation ? in.get<uint64_t>() : 0;
+    const auto saved_ctx = has_rotation ? in.get<uint32_t>() : 0;
     const auto n_layers = in.get<uint32_t>();
     const auto saved_rows = in.get<uint32_t>();
     const uint32_t n_untouched = in.get_count(sizeof(uint32_t) + sizeof(int32_t));
@@ -164,6 +175,10 @@ SavedRows SavedRows::parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader &
         }
         if (!(saved == shape)) throw StateError{"it was saved with a model of another shape"};
         rows.layers_.push_back({layer, shape.key_bytes, shape.value_bytes, nullptr, nullptr, nullptr});
+    }
+    if (has_rotation && saved_rotation != rotation_id(context, layers)) {
+        throw StateError{"its keys were rotated by other frequencies, which this model chooses by the size of the context: it was saved with " +
+                         std::to_string(saved_ctx) + " cells (--ctx), this one has " + std::to_string(context.get_cparams().n_ctx_seq)};
     }
     rows.untouched_.reserve(n_untouched);
     for (uint32_t i = 0; i < n_untouched; ++i) {

@@ -11,20 +11,21 @@
 #include <cstdint>
 #include <vector>
 
+struct llama_context;
 class llama_kv_cache;
 
 namespace ot {
 
 class OriginalKeys;
 
-void write_rows(llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out);
+void write_rows(const llama_context & context, llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out);
 
 // Saved rows that fit a cache: everything about them has been checked, and reading them can't fail.
 class SavedRows {
 public:
     // Reads what write_rows wrote for `n_rows` cells; the bytes must outlive it. Throws StateError when they are of
-    // another shape than the cache's.
-    static SavedRows parse(llama_kv_cache & cache, uint32_t n_rows, ByteReader & in);
+    // another shape than the cache's, or were rotated in another way than the context does.
+    static SavedRows parse(const llama_context & context, llama_kv_cache & cache, uint32_t n_rows, ByteReader & in);
 
     // Fills the rows of `cells` (ascending, as many as were parsed). REQUIRES: the cache and `original_keys` are clear.
     void load(llama_kv_cache & cache, OriginalKeys & original_keys, const std::vector<uint32_t> & cells) const;

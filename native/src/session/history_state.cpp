@@ -77,6 +77,7 @@ Unit read_unit(ByteReader & in) {
     unit.end_s = in.get<double>();
     const uint32_t n_spans = in.get_count(kSpanBytes);
     const uint32_t n_cells = in.get_count(kCellBytes);
+    if (n_spans == 0) throw StateError{"its history is damaged (a unit without spans)"};  // or small units fill the memory first
     unit.spans.reserve(n_spans);
     for (uint32_t i = 0; i < n_spans; ++i) unit.spans.push_back(read_span(in));
     unit.cells.reserve(n_cells);

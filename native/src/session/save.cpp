@@ -44,6 +44,10 @@ void Session::save(ByteWriter & out) const {
 }
 
 void Session::restore(ByteReader & in) {
+    if (broken_) {  // what was in hand went with it
+        pending_.reset();
+        answer_.reset();
+    }
     require_rest();
     History history = read_history(in, mrope(), n_cells(), history_.settings());
     const SavedRows rows = cache_->parse(history.ledger().tokens(), in);

@@ -1,5 +1,7 @@
 #include "session/session.h"
 
+#include "ledger/violation.h"
+#include "llama/self_test.h"
 #include "omnitide.h"
 
 #include <algorithm>
@@ -13,9 +15,14 @@ bool is_mrope(const llama_model & model) {
     return type == LLAMA_ROPE_TYPE_MROPE || type == LLAMA_ROPE_TYPE_IMROPE;
 }
 
+// Null: llama.cpp's own memory. Whatever is refused here or later leaves the context as it was.
 std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSettings & settings) {
+    if (settings.history.pick.policy == Policy::H2o && uses_flash_attention(context)) {
+        throw Failure{OT_ERR_UNSUPPORTED, "the policy h2o needs attention weights, which flash attention doesn't expose"};
+    }
     if (settings.stock_memory) {
         if (settings.history.pick.policy != Policy::Full) throw Failure{OT_ERR_ARGUMENT, "llama.cpp's own memory supports only the policy full"};
+        if (llama_memory_seq_pos_max(llama_get_memory(&context), 0) != -1) throw Failure{OT_ERR_UNSUPPORTED, "the context is not empty"};
         return nullptr;
     }
     std::string reason;
@@ -24,9 +31,9 @@ std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSet
     return handle;
 }
 
-// Flash attention is off where llama.cpp stores values transposed; then the span is what attention costs.
-HistorySettings with_kernel(HistorySettings settings, const CacheHandle * cache) {
-    if (cache && cache->transposed_values()) settings.cost.kernel = Kernel::Span;
+// Without flash attention the span is what attention costs.
+HistorySettings with_kernel(HistorySettings settings, const llama_context & context) {
+    if (!uses_flash_attention(context)) settings.cost.kernel = Kernel::Span;
     return settings;
 }
 
@@ -37,21 +44,17 @@ Session::Session(llama_context & context, mtmd_context * mtmd, const SessionSett
       model_(*llama_get_model(&context)),
       vocab_(*llama_model_get_vocab(&model_)),
       n_embd_(static_cast<uint32_t>(llama_model_n_embd_inp(&model_))),
+      n_learned_positions_(learned_positions(model_)),
       cache_(take_over(context, settings)),
-      history_(is_mrope(model_), cache_ ? cache_->n_cells() : llama_n_ctx(&context), with_kernel(settings.history, cache_.get())),
+      history_(is_mrope(model_), cache_ ? cache_->n_cells() : llama_n_ctx(&context), with_kernel(settings.history, context)),
       probe_(context),
       encoder_(mtmd, n_embd_, is_mrope(model_), settings.threads),
-      token_rows_(model_) {
-    sampler_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
-    if (settings.temperature <= 0.0f) {
-        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_greedy());
-    } else {
-        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_temp(settings.temperature));
-        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_dist(settings.seed));
-    }
-    if (counts_attention() && !cache_->transposed_values()) {
-        throw Failure{OT_ERR_UNSUPPORTED, "the policy h2o needs attention weights, which flash attention doesn't expose"};
-    }
+      token_rows_(model_),
+      temperature_(settings.temperature),
+      seed_(settings.seed) {
+    const SelfTested tested = self_test(context_, cache_.get(), token_rows_);
+    if (!tested.refusal.empty()) throw Failure{OT_ERR_UNSUPPORTED, tested.refusal};
+    rows_as_tokens_ = tested.rows_as_tokens;
     probe_.watch(false, counts_attention());
     llama_set_abort_callback(&context_, abort_callback, this);
 }
@@ -74,6 +77,16 @@ PendingUnit & Session::pending() {
     return *pending_;
 }
 
+template <typename Body>
+auto Session::or_take_back(Body && body) {
+    try {
+        return body();
+    } catch (...) {
+        pending_.reset();
+        throw;
+    }
+}
+
 void Session::begin(UnitKind kind, double start_s, double end_s) {
     require_usable();
     if (pending_) throw Failure{OT_ERR_ARGUMENT, "a unit has been begun already"};
@@ -89,16 +102,18 @@ void Session::add_tokens(Role role, const int32_t * tokens, size_t n) {
     for (size_t i = 0; i < n; ++i) {
         if (tokens[i] < 0 || tokens[i] >= llama_vocab_n_tokens(&vocab_)) throw Failure{OT_ERR_ARGUMENT, "a token is outside the vocabulary"};
     }
-    unit.add_tokens(role, tokens, n);
+    or_take_back([&] { unit.add_tokens(role, tokens, n); });
 }
 
 uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height) {
     PendingUnit & unit = pending();
     const Stopwatch watch;
     const uint32_t before = unit.size();
-    unit.add_image(encoder_.image(rgb, width, height, [this] {  // slices may be many: stop between two
-        if (interrupted_.load(std::memory_order_relaxed)) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
-    }));
+    or_take_back([&] {
+        unit.add_image(encoder_.image(rgb, width, height, [this] {  // slices may be many: stop between two
+            if (interrupted_.load(std::memory_order_relaxed)) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
+        }));
+    });
     unit.encode_ms += watch.ms();
     return unit.size() - before;
 }
@@ -106,17 +121,27 @@ uint32_t Session::add_image(const uint8_t * rgb, uint32_t width, uint32_t height
 uint32_t Session::add_audio(Sound window, Sound left, Sound right) {
     PendingUnit & unit = pending();
     const Stopwatch watch;
-    const Embedding sound = encoder_.audio(window, left, right);
-    unit.add_rows(Role::Audio, 0, 0, sound.rows, sound.n_rows);
+    const uint32_t n_rows = or_take_back([&] {
+        const Embedding sound = encoder_.audio(window, left, right);
+        unit.add_rows(Role::Audio, 0, 0, sound.rows, sound.n_rows);
+        return sound.n_rows;
+    });
     unit.encode_ms += watch.ms();
-    return sound.n_rows;
+    return n_rows;
 }
 
 void Session::add_rows(Role role, uint32_t width, uint32_t first, bool continues, const float * rows, size_t n) {
     PendingUnit & unit = pending();
     if (n == 0) return;
-    unit.add_rows(role, is_image(role) ? width : 0, first, {rows, rows + n * n_embd_}, static_cast<uint32_t>(n));
-    unit.spans.back().continues = continues && unit.spans.size() > 1;
+    if (!is_image(role)) width = 0;
+    if (n > kLongestSpan || width > kLongestSpan || first > kLongestSpan) throw Failure{OT_ERR_ARGUMENT, "a span is too long"};
+    if (continues) {
+        const Span * before = unit.spans.empty() ? nullptr : &unit.spans.back();
+        const bool fits = before && before->role == role && before->width == width && (width == 0 || first >= before->first + before->length);
+        if (!fits) throw Failure{OT_ERR_ARGUMENT, "the rows continue nothing: the span before them is of another kind, or a later piece"};
+    }
+    or_take_back([&] { unit.add_rows(role, width, first, {rows, rows + n * n_embd_}, static_cast<uint32_t>(n)); });
+    unit.spans.back().continues = continues;
 }
 
 PendingUnit Session::finished_unit() {
@@ -131,16 +156,19 @@ Ingested Session::commit(bool want_logits) {
     make_room(unit.size());
     const Stopwatch watch;
     history_.lay_out(unit.spans);
+    const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
     std::vector<Cell> cells = history_.place(unit.size());
     {
         const Abortable scope{abortable_};
-        decode(unit, token_positions(unit.spans, mrope()), cells, want_logits);
+        decode(unit, positions, cells, want_logits);
     }
 
     Ingested done;
     for (const Span & span : unit.spans) done.tokens_by_role[static_cast<size_t>(span.role)] += span.length;
+    broken_ = true;  // if the ledger can't take what the cache has
     done.unit = history_.append(unit.kind, std::move(unit.spans), std::move(cells), unit.start_s, unit.end_s);
     count_attention();
+    broken_ = false;
     done.encode_ms = unit.encode_ms;
     done.prefill_ms = watch.ms();
     return done;
@@ -161,10 +189,16 @@ void Session::decode(const PendingUnit & unit, const std::vector<TokenPosition> 
     logits_ready_ = false;
     const uint32_t n_batch = llama_n_batch(&context_);
     // With rows in it the whole unit is one batch of rows where the model allows; else runs of tokens and rows alternate.
-    const bool all_rows = unit.has_rows() && token_rows_.available();
+    const bool all_rows = unit.has_rows() && rows_as_tokens_;
     size_t row = 0;
     try {
+        const Position last = positions.back().t;  // positions never decrease
+        if (n_learned_positions_ > 0 && last >= static_cast<Position>(n_learned_positions_)) {  // where llama.cpp aborts
+            throw Failure{OT_ERR_NO_ROOM, "the model knows " + std::to_string(n_learned_positions_) + " positions and no more"};
+        }
         for (uint32_t begin = 0; begin < unit.size();) {
+            // Backends other than the CPU don't ask in mid-graph.
+            if (abortable_ && interrupted_.load(std::memory_order_relaxed)) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
             const bool rows = all_rows || unit.tokens[begin] == kNoToken;
             uint32_t end = begin;
             size_t next_row = row;
@@ -253,9 +287,22 @@ void Session::generate_begin(double at_s) {
     require_usable();
     if (pending_ || answer_) throw Failure{OT_ERR_ARGUMENT, "another unit has been begun"};
     if (!logits_ready_) throw Failure{OT_ERR_ARGUMENT, "no question has been asked"};
-    llama_sampler_reset(sampler_.get());
+    start_sampler();
     answer_.emplace();
     answer_->at_s = at_s;
+}
+
+// Each answer draws numbers of its own, the same ones whenever the same session is run, or resumed.
+void Session::start_sampler() {
+    sampler_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
+    if (temperature_ <= 0.0f) {
+        llama_sampler_chain_add(sampler_.get(), llama_sampler_init_greedy());
+        return;
+    }
+    uint32_t seed = seed_ + static_cast<uint32_t>(history_.ledger().next_id());
+    if (seed == LLAMA_DEFAULT_SEED) seed = 0;  // which llama.cpp takes for none
+    llama_sampler_chain_add(sampler_.get(), llama_sampler_init_temp(temperature_));
+    llama_sampler_chain_add(sampler_.get(), llama_sampler_init_dist(seed));
 }
 
 Generated Session::generate_next() {
@@ -268,16 +315,20 @@ Generated Session::generate_next() {
     append_tokens(Role::Response, {token}, true);
     out.token = token;
     if (llama_vocab_type(&vocab_) == LLAMA_VOCAB_TYPE_NONE) return out;  // which llama.cpp aborts at
-    char piece[sizeof(ot_generated::piece)];
-    const int32_t length = llama_token_to_piece(&vocab_, token, piece, sizeof(piece), 0, false);
-    if (length > 0) out.piece.assign(piece, static_cast<size_t>(length));
+    out.piece.resize(64);
+    const auto write = [&] { return llama_token_to_piece(&vocab_, token, out.piece.data(), static_cast<int32_t>(out.piece.size()), 0, false); };
+    int32_t length = write();
+    if (length < 0) {  // the length that it needs
+        out.piece.resize(static_cast<size_t>(-length));
+        length = write();
+    }
+    out.piece.resize(static_cast<size_t>(std::max(length, 0)));
     return out;
 }
 
 uint64_t Session::generate_end(const int32_t * closing, size_t n) {
-    require_usable();
     if (!answer_) throw Failure{OT_ERR_ARGUMENT, "no answer is being generated"};
-    // Whatever happens to its closing tokens, the answer is over.
+    // Whatever happens to its closing tokens, and whatever has happened before, the answer is over.
     struct Over {
         Session & session;
         ~Over() {
@@ -285,6 +336,7 @@ uint64_t Session::generate_end(const int32_t * closing, size_t n) {
             session.logits_ready_ = false;
         }
     } over{*this};
+    require_usable();
     if (n > 0) append_tokens(Role::Boundary, {closing, closing + n}, false);
     return history_.ledger().units().empty() ? 0 : history_.ledger().units().back().id;
 }
@@ -295,9 +347,11 @@ void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool
     PendingUnit piece;
     piece.add_tokens(role, tokens.data(), tokens.size());
     history_.lay_out(piece.spans);
+    const std::vector<TokenPosition> positions = token_positions(piece.spans, mrope());
     std::vector<Cell> cells = history_.place(n);
-    decode(piece, token_positions(piece.spans, mrope()), cells, want_logits);
+    decode(piece, positions, cells, want_logits);
 
+    broken_ = true;  // if the ledger can't take what the cache has
     const auto & units = history_.ledger().units();
     if (!answer_->started) {
         history_.append(UnitKind::Response, std::move(piece.spans), std::move(cells), answer_->at_s, answer_->at_s);
@@ -308,6 +362,7 @@ void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool
         history_.add_span(role, std::move(cells));
     }
     count_attention();
+    broken_ = false;
 }
 
 // --- maintenance -----------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ struct Maintained {
 
 struct Generated {
     int32_t token = kNoToken;  // kNoToken: the model ended its answer
-    std::string piece;
+    std::string piece;  // of any length
 };
 
 class Stopwatch {
@@ -115,6 +115,7 @@ public:
     // --- looking inside
     const History & history() const { return history_; }
     const CacheHandle * cache() const { return cache_.get(); }
+    bool flash_attention() const { return uses_flash_attention(context_); }
     Encoder & encoder() { return encoder_; }
     const Encoder & encoder() const { return encoder_; }
     uint32_t n_embd() const { return n_embd_; }
@@ -126,6 +127,9 @@ public:
 
 private:
     PendingUnit & pending();
+    // What fails while a part is added takes the unit back.
+    template <typename Body>
+    auto or_take_back(Body && body);
     PendingUnit finished_unit();
     void require_usable() const;
     void require_rest() const;
@@ -139,11 +143,13 @@ private:
     void count_attention();  // of what was decoded last
     void append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits);
     static bool abort_callback(void * session);
+    void start_sampler();
 
     llama_context & context_;
     const llama_model & model_;
     const llama_vocab & vocab_;
     uint32_t n_embd_;
+    uint32_t n_learned_positions_;  // 0: no limit
     bool broken_ = false;
     bool logits_ready_ = false;
     bool abortable_ = false;  // a relocation or an answer's token must not be cut in half
@@ -154,13 +160,16 @@ private:
     AttentionProbe probe_;
     Encoder encoder_;
     TokenRows token_rows_;
+    bool rows_as_tokens_ = false;  // text may be given as rows
     std::optional<PendingUnit> pending_;
     std::deque<Maintained> forced_;
 
     struct FreeSampler {
         void operator()(llama_sampler * sampler) const { llama_sampler_free(sampler); }
     };
-    std::unique_ptr<llama_sampler, FreeSampler> sampler_;
+    std::unique_ptr<llama_sampler, FreeSampler> sampler_;  // of the answer in hand
+    float temperature_;
+    uint32_t seed_;
 
     struct Answer {
         double at_s = 0;
