@@ -62,7 +62,7 @@ inline Layout layout_of(const std::string & cells, Geometry geometry) {
 
 inline std::string text_of(const Layout & layout) {
     std::string text;
-    for (Cell cell = 0; cell < layout.size(); ++cell) text += ".Ssr"[static_cast<size_t>(layout.at(cell))];
+    for (Cell cell = 0; cell < layout.size(); ++cell) text += ".SsrC"[static_cast<size_t>(layout.at(cell))];
     return text;
 }
 

@@ -30,9 +30,10 @@ NATIVE_ARROWS = {
     "ledger": set(),
     "pick": {"ledger"},
     "page": {"ledger"},
+    "recall": {"ledger"},
     "encode": set(),
     "llama": set(),
-    "session": {"encode", "pick", "page", "llama", "ledger"},
+    "session": {"encode", "pick", "page", "recall", "llama", "ledger"},
 }
 DOORS = {"llama", "encode"}
 INSTALLED_HEADERS = re.compile(r"^(llama|mtmd|mtmd-helper|ggml(-[a-z]+)?|gguf)(-cpp)?\.h$")
@@ -100,6 +101,6 @@ def test_only_two_rooms_see_internal_headers() -> None:
 
 
 def test_pure_rooms_know_no_llama() -> None:
-    for room in ("ledger", "pick", "page"):
+    for room in ("ledger", "pick", "page", "recall"):
         for source in (NATIVE / room).iterdir():
             assert not [h for h in includes(source) if h.startswith(("llama", "ggml", "mtmd", "clip"))], source

@@ -1,6 +1,7 @@
 #include "ledger/ledger.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ot {
@@ -207,6 +208,69 @@ void Ledger::attend(const std::vector<double> & by_cell) {
             if (unit.cells[i] < by_cell.size()) unit.scores[i] += by_cell[unit.cells[i]];
         }
     }
+}
+
+// Units before the recalled ones.
+static size_t recalled_begin(const std::vector<Unit> & units) { return !units.empty() && units[0].kind == UnitKind::System ? 1 : 0; }
+
+std::vector<Shift> Ledger::insert_recalled(std::vector<Unit> units) {
+    const size_t at = recalled_begin(units_);
+    Cursor cursor;
+    if (at == 1) {
+        // What lies behind the system unit's last span, wherever that lies.
+        for (const Span & span : units_[0].spans) cursor.next = std::max(cursor.next, span.base + span_extent(span, mrope_));
+    }
+    const Position begin = cursor.next;
+    for (Unit & unit : units) {
+        unit.recalled = true;
+        tokens_ += unit.tokens();
+        for (Span & span : unit.spans) span.base = cursor.place(span, mrope_);
+    }
+    const Position added = cursor.next - begin;
+    std::vector<Shift> shifts;
+    for (size_t i = at; i < units_.size(); ++i) {
+        for (const Cell cell : units_[i].cells) shifts.push_back({cell, added});
+        for (Span & span : units_[i].spans) {
+            span.base += added;
+            span.rotations += 1;
+        }
+    }
+    next_position_ += added;
+    units_.insert(units_.begin() + static_cast<std::ptrdiff_t>(at), std::make_move_iterator(units.begin()), std::make_move_iterator(units.end()));
+    return shifts;
+}
+
+CutResult Ledger::remove_recalled() {
+    CutResult result;
+    const size_t at = recalled_begin(units_);
+    size_t end = at;
+    Position first = 0, next = 0;
+    for (; end < units_.size() && units_[end].recalled; ++end) {
+        const Unit & unit = units_[end];
+        if (end == at) first = unit.spans.front().base;
+        for (const Span & span : unit.spans) next = std::max(next, span.base + span_extent(span, mrope_));
+        result.freed.insert(result.freed.end(), unit.cells.begin(), unit.cells.end());
+    }
+    if (end == at) return result;
+    std::sort(result.freed.begin(), result.freed.end());
+    tokens_ -= static_cast<uint32_t>(result.freed.size());
+    const Position added = next - first;
+    units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(at), units_.begin() + static_cast<std::ptrdiff_t>(end));
+    for (size_t i = at; i < units_.size(); ++i) {
+        for (const Cell cell : units_[i].cells) result.shifts.push_back({cell, -added});
+        for (Span & span : units_[i].spans) {
+            span.base -= added;
+            span.rotations = span.rotations > 0 ? span.rotations - 1 : 1;  // undone, or the first of what came since
+        }
+    }
+    next_position_ -= added;
+    return result;
+}
+
+uint32_t Ledger::recalled_tokens() const {
+    uint32_t tokens = 0;
+    for (size_t i = recalled_begin(units_); i < units_.size() && units_[i].recalled; ++i) tokens += units_[i].tokens();
+    return tokens;
 }
 
 uint32_t Ledger::max_rotations() const {

@@ -4,6 +4,7 @@
 //   - units are in stream order; unit 0 is the system unit when there is one;
 //   - inside a unit, spans are in token order, none is empty, and their lengths add up to cells.size();
 //   - no cell occurs twice;
+//   - units that were recalled stand together, before all others but the system unit;
 //   - a unit has a score for each of its tokens, or for none;
 //   - a span keeps its role and its raster origin when it is shortened, so the next retention still knows what it is;
 //   - positions never decrease along the history.
@@ -50,6 +51,7 @@ struct Unit {
     uint64_t id = 0;  // stable over the session, ascending
     UnitKind kind = UnitKind::Media;
     bool partial = false;  // has lost a token
+    bool recalled = false;  // was put back from what had been cut; the unit's own id, which a part of it may still have
     double start_s = 0;    // media clock
     double end_s = 0;
     std::vector<Span> spans;
@@ -134,6 +136,17 @@ public:
 
     // Closes all position gaps at once without deleting anything (sparse positions that come near the model's window).
     std::vector<Shift> close_gaps();
+
+    // Puts units back between the system unit and all others: gives their spans positions behind the system unit's, and
+    // everything behind them theirs. Returns the shifts of what stood there before; those of the units are up to the
+    // caller, who knows which positions their rows have. Works on compact and on sparse positions.
+    // REQUIRES: recalled_tokens() = 0; as append() for each unit; ids below next_id(), ascending.
+    std::vector<Shift> insert_recalled(std::vector<Unit> units);
+
+    // Takes all of them out again; everything behind has the positions that it would have had without them.
+    CutResult remove_recalled();
+
+    uint32_t recalled_tokens() const;
 
     // Replaces cells after a relocation: every token that lay in from[i] now lies in to[i].
     void move_cells(const std::vector<Cell> & from, const std::vector<Cell> & to);

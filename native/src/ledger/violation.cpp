@@ -30,7 +30,12 @@ std::string violation(const std::vector<Unit> & units, bool mrope, uint64_t next
     std::vector<bool> taken(n_cells, false);
     Position next = 0;
     uint64_t least_id = 0;
+    bool was_recalled = false;
     for (const Unit & unit : units) {
+        const bool is_first = &unit == &units.front() || (&unit == &units.front() + 1 && units.front().kind == UnitKind::System);
+        if (unit.recalled && !was_recalled && (!is_first || unit.kind == UnitKind::System)) return "the place of what was recalled";
+        if (!unit.recalled && was_recalled) least_id = 0;  // a part of what was recalled may still be there
+        was_recalled = unit.recalled;
         if (unit.id < least_id || unit.id >= next_id) return "the order of units";
         least_id = unit.id + 1;
         if (!std::isfinite(unit.start_s) || !std::isfinite(unit.end_s)) return "a time";

@@ -32,7 +32,7 @@ CpuKeys::CpuKeys(llama_kv_cache & cache, OriginalKeys & original_keys, const Gro
 
 void CpuKeys::add_layer(ggml_context * ctx, ggml_cgraph * graph, uint32_t layer) {
     ggml_tensor * keys = keys_of(cache_, layer);
-    layers_.push_back({this, static_cast<char *>(keys->data), groups_.shifts() ? static_cast<char *>(original_keys_.tensor(layer)->data) : nullptr});
+    layers_.push_back({this, static_cast<char *>(keys->data), groups_.needs_originals() ? static_cast<char *>(original_keys_.tensor(layer)->data) : nullptr});
     // Every row that is read stands before the first that is written: destinations may be sources of other rows.
     for (const ggml_custom1_op_t pass : {gather, scatter}) {
         ggml_build_forward_expand(graph, ggml_map_custom1_inplace(ctx, keys, pass, GGML_N_TASKS_MAX, &layers_.back()));
@@ -53,6 +53,8 @@ void CpuKeys::scatter(ggml_tensor *, const ggml_tensor *, int thread, int n_thre
     const Group & first = self.groups_.first, & again = self.groups_.again, & moved = self.groups_.moved;
     self.rotate(own, first, ids(first.slot), thread, n_threads);
     self.rotate(own, again, ids(again.src), thread, n_threads);
+    const Group & back = self.groups_.back;
+    copy_rows(own.original_keys, ids(back.src), own.keys, ids(back.dst), self.row_, {back.count(), thread, n_threads});
     copy_rows(self.moved_.get(), identity, own.keys, ids(moved.dst), self.row_, {moved.count(), thread, n_threads});
 }
 

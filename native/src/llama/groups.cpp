@@ -13,9 +13,13 @@ Groups group(const std::vector<Row> & rows, OriginalKeys & original_keys, bool k
         }
         if (row.delta == 0 && row.src == row.dst) continue;
         // Never through rope without need: a rotation by zero would round the key again.
-        Group & target = row.delta == 0 ? groups.moved : original_keys.has(row.src) ? groups.again : groups.first;
+        const bool is_kept = row.delta != 0 && original_keys.has(row.src);
+        const bool is_back = is_kept && original_keys.shifted_by(row.src) + row.delta == 0;
+        Group & target = row.delta == 0 ? groups.moved : is_back ? groups.back : is_kept ? groups.again : groups.first;
         target.dst.values.push_back(row.dst);
-        if (&target == &groups.again) {
+        if (is_back) {
+            target.src.values.push_back(original_keys.slot(row.src));
+        } else if (is_kept) {
             target.src.values.push_back(original_keys.slot(row.src));
             target.delta.values.push_back(original_keys.shifted_by(row.src) + row.delta);
         } else {

@@ -68,11 +68,13 @@ struct Groups {
     Group moved;   // keys that only move
     Group first;   // keys that shift for the first time: from the cache, and put aside
     Group again;   // keys that have shifted before: from what was put aside
+    Group back;    // keys that end where they were put aside: those, as they are
     Group values;  // values that move
 
     bool shifts() const { return !first.empty() || !again.empty(); }
-    bool empty() const { return moved.empty() && !shifts(); }
-    std::array<Group *, 4> all() { return {&moved, &first, &again, &values}; }
+    bool needs_originals() const { return shifts() || !back.empty(); }
+    bool empty() const { return moved.empty() && back.empty() && !shifts(); }
+    std::array<Group *, 5> all() { return {&moved, &first, &again, &back, &values}; }
 };
 
 // `keep`: first shifts put the original key aside, which claims slots of `original_keys`.

@@ -39,8 +39,10 @@ public:
         ggml_tensor * moved = gather(keys, rows.moved);
         ggml_tensor * first = gather(keys, rows.first);
         ggml_tensor * again = rows.again.empty() ? nullptr : gather(original_keys_.tensor(layer), rows.again);
+        ggml_tensor * back = rows.back.empty() ? nullptr : gather(original_keys_.tensor(layer), rows.back);
         if (first && rows.first.slot.tensor) expand(ggml_set_rows(ctx_, original_keys_.tensor(layer), first, rows.first.slot.tensor));
         scatter(keys, moved, rows.moved);
+        scatter(keys, back, rows.back);
         scatter(keys, rotated(layer, first, rows.first, hadamard), rows.first);
         scatter(keys, rotated(layer, again, rows.again, hadamard), rows.again);
     }
@@ -177,7 +179,7 @@ bool Relocator::run(llama_context & context, llama_kv_cache & cache, OriginalKey
         const bool in_memory = !general_ && std::all_of(layers.begin(), layers.end(), [&cache](uint32_t layer) {
             return ggml_backend_buffer_is_host(cache.get_k_storage(static_cast<int32_t>(layer))->buffer);
         });
-        for (Group * rows : {&groups.moved, &groups.first, &groups.again}) rows->declare(ctx.get(), in_memory);
+        for (Group * rows : {&groups.moved, &groups.first, &groups.again, &groups.back}) rows->declare(ctx.get(), in_memory);
     }
     if (!values) groups.values.declare(ctx.get(), true);
 

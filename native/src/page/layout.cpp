@@ -79,9 +79,10 @@ LayoutStats Layout::stats() const {
 Layout classify(const Ledger & ledger, uint32_t n_cells, Geometry geometry) {
     Layout layout(n_cells, geometry);
     for (const Unit & unit : ledger.units()) {
-        const CellClass cls = unit.kind == UnitKind::System ? CellClass::Must
-                              : unit.partial                ? CellClass::Selected
-                                                            : CellClass::Recent;
+        const CellClass cls = unit.recalled                   ? CellClass::Recalled
+                              : unit.kind == UnitKind::System ? CellClass::Must
+                              : unit.partial                  ? CellClass::Selected
+                                                              : CellClass::Recent;
         for (const Cell cell : unit.cells) layout.set(cell, cls);
     }
     return layout;

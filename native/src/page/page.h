@@ -13,7 +13,7 @@
 namespace ot {
 
 // Why a cell is still there (class of the unit that owns it). The values are part of the C API (OT_CELL_*).
-enum class CellClass : uint8_t { Free, Must, Selected, Recent };
+enum class CellClass : uint8_t { Free, Must, Selected, Recent, Recalled };
 
 // Follows from the cells of the page; nothing is stored twice.
 //   Free: empty.  Must: holds any Must cell.  Selected: full, all cells Selected.  Open: the rest.
@@ -61,7 +61,7 @@ private:
 };
 
 // Writes the class of every cell as the ledger stands: Must = system unit, Selected = its unit has lost a token,
-// Recent = its unit is whole.
+// Recent = its unit is whole, Recalled = its unit was put back for a question.
 Layout classify(const Ledger & ledger, uint32_t n_cells, Geometry geometry);
 
 // --- placement: where new tokens go -------------------------------------------------------------------------------

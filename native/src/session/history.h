@@ -38,6 +38,12 @@ struct Upkeep {
     uint32_t rows_shifted = 0;
 };
 
+// What becomes of a history that is given units back, or loses them again.
+struct Recollection {
+    std::vector<Cell> cells;      // of the units, in token order; sorted where they are freed
+    std::vector<Relocated> rows;  // what stands behind them, and shifts
+};
+
 class History {
 public:
     History(bool mrope, uint32_t n_cells, const HistorySettings & settings);
@@ -68,6 +74,12 @@ public:
     // Retention down to the low watermark when the history is above min(high watermark, limit), and the migration that
     // follows from it. The history changes at once; the caller executes `freed` and `rows` on the cache.
     Upkeep maintain(uint32_t limit);
+
+    // Puts units back before all that are kept (Ledger::insert_recalled); they get their cells here. Nothing changes and
+    // there are no cells when there is no room. The caller fills the cells and executes `rows`.
+    Recollection recall(std::vector<Unit> units);
+    // Takes them out again; nothing when there are none. The caller frees the cells and executes `rows`.
+    Recollection dismiss();
 
 private:
     bool must_close_gaps() const;

@@ -17,6 +17,7 @@ constexpr size_t kCellBytes = 4;
 // Properties of a unit, bit by bit.
 constexpr uint8_t kPartial = 1;
 constexpr uint8_t kScored = 2;  // a score a token follows the cells
+constexpr uint8_t kRecalled = 4;
 
 void write_span(const Span & span, ByteWriter & out) {
     out.put(static_cast<uint8_t>(span.role));
@@ -31,7 +32,7 @@ void write_span(const Span & span, ByteWriter & out) {
 void write_unit(const Unit & unit, ByteWriter & out) {
     out.put(unit.id);
     out.put(static_cast<uint8_t>(unit.kind));
-    out.put(static_cast<uint8_t>((unit.partial ? kPartial : 0) | (unit.scores.empty() ? 0 : kScored)));
+    out.put(static_cast<uint8_t>((unit.partial ? kPartial : 0) | (unit.scores.empty() ? 0 : kScored) | (unit.recalled ? kRecalled : 0)));
     out.put(unit.start_s);
     out.put(unit.end_s);
     out.put(static_cast<uint32_t>(unit.spans.size()));
@@ -71,8 +72,9 @@ Unit read_unit(ByteReader & in) {
     unit.id = in.get<uint64_t>();
     unit.kind = read_enum(in, UnitKind::Response, "kind of unit");
     const auto flags = in.get<uint8_t>();
-    if (flags > (kPartial | kScored)) throw StateError{"a unit has an unknown property"};
+    if (flags > (kPartial | kScored | kRecalled)) throw StateError{"a unit has an unknown property"};
     unit.partial = (flags & kPartial) != 0;
+    unit.recalled = (flags & kRecalled) != 0;
     unit.start_s = in.get<double>();
     unit.end_s = in.get<double>();
     const uint32_t n_spans = in.get_count(kSpanBytes);
