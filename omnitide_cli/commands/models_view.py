@@ -40,7 +40,7 @@ def info_lines(model: Described, out: TextIO) -> None:
     ]
     rows += [(file["role"], f"{size(file['bytes'])}  {file['path'] or file['name']}") for file in model["files"]]
     rows += [
-        ("per second", f"{_picture(model)}, {model['audio_tokens_per_second'] or 'no'} of audio"),
+        ("per second", f"{_picture(model)}, {_sound(model)}"),
         ("cache", f"{size(model['cache_bytes_per_token'])} per token (f16)"),
         ("asks", model["default_question"]),
     ]
@@ -52,3 +52,8 @@ def _picture(model: Described) -> str:
     least, most = model["image_tokens"], model["most_image_tokens"]
     raised = f" ({most} with --image-tokens {most})" if most > least else ""
     return f"at most {least} tokens of image{raised}"
+
+
+def _sound(model: Described) -> str:
+    tokens = model["audio_tokens_per_second"]
+    return f"{tokens} of audio" if tokens else "no audio"

@@ -157,7 +157,7 @@ def test_a_full_history_that_does_not_fit_is_left_out_and_named(
     assert [(row.policy, row.history) for row in rows] == [("full", 1024), ("fifo", 1024), ("fifo", 1 << 20)]
     assert (rows[-1].speedup_update, rows[-1].speedup_attention) == (None, None)
     assert len(said) == 1
-    assert said[0].startswith("full at 1048576 tokens is left out: ")
+    assert said[0].startswith("full at 1048576 tokens was skipped: ")
     assert ("a cache of" in said[0]) == told_by_the_system
 
 
@@ -186,7 +186,7 @@ def test_an_update_in_hand_is_broken_off(fixture: Fixture, monkeypatch: pytest.M
 
 
 def test_histories_that_nothing_is_forgotten_of_are_refused(fixture: Fixture) -> None:
-    with pytest.raises(UsageError, match="--history 500: nothing is forgotten"):
+    with pytest.raises(UsageError, match="--history 500: nothing is evicted"):
         run(fixture, histories=[500])
 
 
@@ -222,7 +222,7 @@ def test_of_all_policies_one_that_can_not_be_is_left_out(capfd: pytest.CaptureFi
     few = ["--shape", "tiny", "--layers", "1", "--history", "4096", "--repeat", "1", "--cache-type", "q8_0"]
     assert command(app, ["bench", "latency", *few, "--json"]) == 0
     captured = capfd.readouterr()
-    assert "h2o is left out: --policy h2o needs attention weights" in captured.err
+    assert "h2o was skipped: --policy h2o needs attention weights" in captured.err
     policies = {json.loads(line)["policy"] for line in captured.out.splitlines()}
     assert policies == {"full", "fifo", "token", "streaming-llm", "omnipick", "limit"}
 
@@ -233,7 +233,7 @@ def test_of_all_policies_one_that_can_not_be_is_left_out(capfd: pytest.CaptureFi
         (["--policy", "lru"], "--policy lru: there is no such policy"),
         (["--layout", "random"], "--layout random: there is no such layout"),
         (["--shape", "qwen9"], "--shape qwen9: there is no such shape"),
-        (["--shape", "tiny", "--history", "1000"], "--history 1000: nothing is forgotten"),
+        (["--shape", "tiny", "--history", "1000"], "--history 1000: nothing is evicted"),
         (["--shape", "tiny", "--image", "0", "--audio", "0"], "the units are empty"),
         (["--policy", "h2o", "--flash-attn", "on"], "--policy h2o needs attention weights"),
         (["--shape", "tiny", "--low-watermark", "40"], "below the system prompt and one unit"),

@@ -162,7 +162,7 @@ def test_commands_are_typed(watch: Open) -> None:
     terminal = watch()
     terminal.wait_to_see("the end: ask")
     terminal.type("/dance\r")
-    terminal.wait_to_see("/dance is no command")
+    terminal.wait_to_see("/dance is not a command")
     terminal.type("/save none/x.tide\r")
     terminal.wait_to_see("there is no folder")
     terminal.type("/save x.tide\r")

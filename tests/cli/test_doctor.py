@@ -153,7 +153,7 @@ def test_a_folder_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     found = machine._folder("cache", in_the_way / "omnitide")
-    assert (found.state, "is no folder" in found.found) == ("warning", True)
+    assert (found.state, "is not a folder" in found.found) == ("warning", True)
     assert "OMNITIDE_HOME" in found.remedy
 
 

@@ -59,7 +59,7 @@ def test_a_folder_is_no_source(omnitide: Omnitide, tmp_path: Path) -> None:
         (["watch", "CLIP", "--questions", "none.jsonl"], ["none.jsonl", "No such file"]),
         (["watch", "CLIP", "--transcript", "answers.doc"], ["answers.doc", ".vtt"]),
         (["watch", "CLIP", "--transcript", "no/folder.srt"], ["no/folder.srt", "No such file"]),
-        (["watch", "CLIP", "--no-video", "--no-audio"], ["neither picture nor sound"]),
+        (["watch", "CLIP", "--no-video", "--no-audio"], ["both video and audio are switched off"]),
         (["watch", "CLIP", "--duration", "-1"], ["duration"]),
         (["watch", "CLIP", "--duration", "nan"], ["duration"]),
         (["watch", "CLIP", "--start", "inf"], ["start"]),

@@ -39,7 +39,7 @@ def test_it_is_marked_as_ended_and_explained(omnitide: Omnitide, watched: str) -
     assert result.code == 0
     assert re.match(rf"{watched}: ended .*, at 0:03", result.out)
     assert "never evicted" in result.out
-    assert "What was forgotten last" in result.out
+    assert "Last eviction" in result.out
     assert "\x1b" not in result.out
     assert max(map(len, result.out.splitlines())) <= 80
 

@@ -121,5 +121,5 @@ def test_removing_what_is_not_here_is_no_error(omnitide: Omnitide) -> None:
 
 
 def test_a_model_that_does_not_hear_says_so(omnitide: Omnitide) -> None:
-    line = next(line for line in omnitide("models", "info", "minicpm-v-4.5").out.splitlines() if "a second" in line)
-    assert line.split("  ")[-1] == "at most 256 tokens of picture (640 with --image-tokens 640), none of sound"
+    line = next(line for line in omnitide("models", "info", "minicpm-v-4.5").out.splitlines() if "per second" in line)
+    assert line.split("  ")[-1] == "at most 256 tokens of image (640 with --image-tokens 640), no audio"

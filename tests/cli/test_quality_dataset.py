@@ -95,7 +95,7 @@ def test_what_is_no_dataset_is_named(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="none of the videos asked about"):
         list(dataset_exams(dataset, FIT, limit=10))
     (dataset / "other.json").write_text('{"questions": 1}')
-    with pytest.raises(SourceError, match=r"other\.json is no question file"):
+    with pytest.raises(SourceError, match=r"other\.json is not a StreamingBench question file"):
         read_questions(dataset)
 
 

@@ -22,7 +22,7 @@ def saved(omnitide: Run, engine: type[ScriptedEngine], clip: Path) -> Path:
     """A session of the first two seconds of the clip."""
     done = omnitide("watch", clip, "--duration", 2, "--ask", "Last?", "--save-session", "two.tide")
     assert done.code == 0, done.err
-    assert "saved two.tide (0:02); --resume two.tide goes on from there" in done.err
+    assert "saved two.tide (0:02); --resume two.tide continues from there" in done.err
     return Path("two.tide").absolute()
 
 
@@ -134,7 +134,11 @@ def test_other_weights_and_other_sources_are_refused(
 
 def test_files_that_are_no_sessions_end_with_3(omnitide: Run, engine: type[ScriptedEngine], clip: Path) -> None:
     Path("foreign.tide").write_bytes(b"something else")
-    for name, words in (("foreign.tide", "no session"), ("none.tide", "does not exist"), (".", "can't be read")):
+    for name, words in (
+        ("foreign.tide", "not an OmniTide session"),
+        ("none.tide", "does not exist"),
+        (".", "can't be read"),
+    ):
         done = omnitide("watch", clip, "--resume", name)
         assert done.code == 3
         assert words in done.err

@@ -27,7 +27,7 @@ def history() -> Iterator[History]:
     [
         (lambda h: h.append("media", []), "empty"),
         (lambda h: h.append("media", [Part("audio", 0)]), "empty"),
-        (lambda h: h.append("media", [Part("audio", 8, 4)]), "raster"),
+        (lambda h: h.append("media", [Part("audio", 8, 4)]), "have a width"),
         (lambda h: h.grow("image"), "or the role is an image"),
     ],
 )

@@ -113,13 +113,13 @@ def test_nothing_is_saved_in_the_middle_of_a_unit_or_an_answer(models: dict[str,
     running = Running.open(models["qwen2vl"], options(), N_CTX)
     session = running.session
     session.begin("question")
-    with pytest.raises(UsageError, match="in the making"):
+    with pytest.raises(UsageError, match="unfinished"):
         session.save()
     session.abandon()
     running.probe()
     state = session.save()
     session.generate_begin(0.0)
-    with pytest.raises(UsageError, match="in the making"):
+    with pytest.raises(UsageError, match="unfinished"):
         session.restore(state)
     session.generate_end([])
     session.restore(state)

@@ -46,7 +46,7 @@ def test_recurrent_state_that_can_not_go_back_is_said_to_be_lost(models: dict[st
     with pytest.raises(Interrupted):
         running.probe()
     running.session.interrupt(False)
-    with pytest.raises(RuntimeFailure, match="apart"):
+    with pytest.raises(RuntimeFailure, match="no longer agree"):
         running.probe()
     running.close()
 

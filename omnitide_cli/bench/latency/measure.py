@@ -108,7 +108,7 @@ class Latency:
         for history in self.histories:
             if history <= high:
                 raise UsageError(
-                    f"--history {history}: nothing is evicted below the high watermark ({high})",
+                    f"--history {history}: nothing is evicted until the history exceeds the high watermark ({high})",
                     "choose longer histories, or lower both watermarks",
                 )
 
