@@ -31,8 +31,13 @@ def named_commands() -> list[str]:
 def commands(command: Any = ROOT_COMMAND) -> Iterator[Any]:
     """A command and all below it."""
     yield command
-    for inner in getattr(command, "commands", {}).values():
-        yield from commands(inner)
+    for name in getattr(command, "commands", {}):
+        yield from commands(inner(command, name))
+
+
+def inner(group: Any, name: str) -> Any:
+    """A command of a group, imported where it is only known by name."""
+    return group.loaded(name) if hasattr(group, "loaded") else group.commands[name]
 
 
 def flags(command: Any) -> set[str]:
@@ -48,7 +53,7 @@ def test_a_command_in_the_readme_exists_with_its_flags(line: str) -> None:
     words = shlex.split(line.replace("…", "MORE"))[1:]
     command: Any = ROOT_COMMAND
     while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words.pop(0)]
+        command = inner(command, words.pop(0))
     named = {word.partition("=")[0] for word in words if word.startswith("-") and len(word) > 1}
     assert not named - flags(command) - flags(ROOT_COMMAND)
 
@@ -62,7 +67,7 @@ def test_every_flag_in_the_readme_exists_somewhere() -> None:
 
 
 def test_defaults_in_the_readme_are_those_of_the_help() -> None:
-    watch = ROOT_COMMAND.commands["watch"]  # type: ignore[attr-defined]
+    watch = inner(ROOT_COMMAND, "watch")
     for flag, default in re.findall(r"`(--[a-z-]+)` \((\d+)(?: tokens)?\)", README):
         option = next(option for option in watch.params if flag in option.opts)
         assert option.show_default == default, flag
