@@ -41,6 +41,21 @@ def fetch_files(manifest: Manifest, mmproj: str | None = None, notify: hub.Notif
     Raises ModelError: a file is missing, can't be downloaded or isn't what the manifest says.
     """
     projector = ModelFile(path=str(Path(mmproj).expanduser().absolute())) if mmproj else manifest.mmproj
+    missing = [file for file in (manifest.model, projector) if file and file.repo and hub.cached(file) is None]
+    if missing and hub.is_offline():
+        here = "is" if len(missing) == 1 else "are"
+        raise ModelError(
+            f"{' and '.join(map(hub.where, missing))} {here} not on this machine, and HF_HUB_OFFLINE is set, so"
+            f" {'it' if len(missing) == 1 else 'they'} can't be downloaded",
+            hub.by_hand(_hub_files(manifest)),
+        )
+    try:
+        return _located(manifest, projector, notify)
+    except hub.NotDownloaded as error:  # told with all that will be needed, not file by file
+        raise ModelError(error.message, hub.by_hand(_hub_files(manifest))) from error
+
+
+def _located(manifest: Manifest, projector: ModelFile | None, notify: hub.Notify) -> ModelFiles:
     return ModelFiles(
         name=manifest.name,
         model=_locate(manifest, manifest.model, notify),
@@ -95,6 +110,10 @@ def check_files(manifest: Manifest, notify: hub.Notify) -> None:
 
 def _files(manifest: Manifest) -> dict[str, ModelFile]:
     return {"model": manifest.model} | ({"mmproj": manifest.mmproj} if manifest.mmproj else {})
+
+
+def _hub_files(manifest: Manifest) -> list[ModelFile]:
+    return [file for file in _files(manifest).values() if file.repo]
 
 
 def _state(manifest: Manifest, role: str, file: ModelFile) -> FileState:

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,26 @@ Notify = Callable[[str], None]
 
 PARTIAL = ".omnitide-partial"
 SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class NotDownloaded(ModelError):
+    """A file is not here and can't be fetched from here."""
+
+
+def address(file: ModelFile) -> str:
+    """Where any browser gets the file."""
+    from huggingface_hub import hf_hub_url
+
+    return hf_hub_url(file.repo, file.file, revision=file.revision or None)
+
+
+def by_hand(files: Sequence[ModelFile]) -> str:
+    """What to do where a model can't be downloaded: all of its files, not only the one that was missing first."""
+    flags = " ".join(
+        f"{flag} {Path(file.file).name}" for flag, file in zip(("--model", "--mmproj"), files, strict=False)
+    )
+    addresses = " and ".join(map(address, files))
+    return f"download {addresses} where there is a network, then give {flags}"
 
 
 def where(file: ModelFile) -> str:
@@ -53,11 +73,6 @@ def partial_bytes(*files: ModelFile) -> int:
 def fetch(file: ModelFile, notify: Notify) -> Path:
     """Download a file, or the rest of it. Raises ModelError; what has arrived by then is kept for the next try."""
     name = where(file)
-    by_hand = f"download it where there is a network, then give --model FILE.gguf --mmproj FILE.gguf ({name})"
-    if is_offline():
-        raise ModelError(
-            f"{name} is not on this machine, and HF_HUB_OFFLINE is set, so it can't be downloaded", by_hand
-        )
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
 
     endpoint = os.environ.get("HF_ENDPOINT") or None
@@ -65,7 +80,7 @@ def fetch(file: ModelFile, notify: Notify) -> Path:
     try:
         known = get_hf_file_metadata(hf_hub_url(file.repo, file.file, revision=revision, endpoint=endpoint))
         if known.etag is None:
-            raise ModelError(f"{name}: the server doesn't say which version it has of this file", by_hand)
+            raise NotDownloaded(f"{name}: the server doesn't say which version it has of this file")
         blob = _blobs(file) / known.etag
         if blob.exists() and known.size not in (None, blob.stat().st_size):
             blob.unlink()  # cut off by a full disk
@@ -75,7 +90,7 @@ def fetch(file: ModelFile, notify: Notify) -> Path:
     except (ModelError, KeyboardInterrupt):
         raise
     except Exception as error:  # the hub's client lets errors of several HTTP libraries through
-        raise ModelError(f"{name} can't be downloaded: {_reason(error)}", by_hand) from error
+        raise NotDownloaded(f"{name} can't be downloaded: {_reason(error)}") from error
     return Path(path)
 
 

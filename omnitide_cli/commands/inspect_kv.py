@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnitide_cli.runtime.kv_state import SessionSnapshot, Simulation
 
 SIMULATION = "Simulation"
-SAVED = ".tide"
+SAVED, SVG = ".tide", ".svg"
 
 EPILOG = """
 [bold]Examples[/bold]
@@ -92,6 +92,8 @@ def inspect_kv(
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what a session's cache holds, where it lies, and what was evicted and moved."""
+    if svg is not None and svg.suffix.lower() != SVG:
+        raise UsageError(f"--svg {svg}: only SVG files are written", f"for example --svg {svg.with_suffix(SVG)}")
     shown = _Shown(history, svg, json_object)
     if units is None:
         _inspect(session, watch, shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,18 +19,19 @@ LEAST_COLUMNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    """`steps` fill a character from empty to full; `gap` is the span beyond what is useful."""
+    """`steps` fill a character from empty to full; `band`: between the least and the most; `gap`: the span beyond."""
 
     steps: str
+    band: str
     gap: str
     mark: str
     is_drawn: bool = False
     """Full characters have their background filled, too: drawn ones leave gaps between lines."""
 
 
-BLOCKS = Charset(" ▁▂▃▄▅▆▇█", "░", "╌")
-DRAWN = Charset(" ▁▂▃▄▅▆▇█", "░", "╌", is_drawn=True)
-ASCII = Charset(" .:#", "-", "_")
+BLOCKS = Charset(" ▁▂▃▄▅▆▇█", "▒", "░", "╌")
+DRAWN = Charset(" ▁▂▃▄▅▆▇█", "▒", "░", "╌", is_drawn=True)
+ASCII = Charset(" .:#", "+", "-", "_")
 
 
 def history_lines(snapshot: SessionSnapshot, width: int, charset: Charset, height: int = HEIGHT) -> list[Text]:
@@ -47,14 +48,15 @@ def history_lines(snapshot: SessionSnapshot, width: int, charset: Charset, heigh
     label = len(str(top))
     columns = max(width - label - 2, LEAST_COLUMNS)
     useful = stretched([moment.useful_cells for moment in moments], columns)
+    least = stretched([moment.least for moment in moments], columns, min)
     spans = stretched([moment.page_span for moment in moments], columns)
     marked = {_row(mark, top, height): mark for mark in marks}
     lines = []
     for row in range(height - 1, -1, -1):
         named = marked.get(row, top if row == height - 1 else 0 if row == 0 else "")
         line = Text(f"{named:>{label}} ", no_wrap=True)
-        for filled, reached in zip(useful, spans, strict=True):
-            line.append(*_piece(filled / top * height - row, reached / top * height - row, row in marked, charset))
+        for heights in zip(least, useful, spans, strict=True):
+            line.append(*_piece(*(each / top * height - row for each in heights), row in marked, charset))
         lines.append(line)
     lines.append(_time_axis(moments[0].media_s, moments[-1].media_s, label + 1, columns))
     return lines
@@ -67,33 +69,39 @@ def history_words(snapshot: SessionSnapshot, charset: Charset) -> str:
         return ""
     unused = [max(moment.page_span - moment.useful_cells, 0) for moment in moments]
     each = snapshot.moment_units
-    scale = f" Each column shows the largest values of {counted(each, 'unit')} or more." if each > 1 else ""
+    several = f"{charset.band} between the least and the most of the units in a column"
+    band = f", {several}" if any(moment.least < moment.useful_cells for moment in moments) else ""
+    scale = f" Each column shows {counted(each, 'unit')} or more." if each > 1 else ""
     lines = " Lines: high and low watermark." if snapshot.about.policy != "full" else ""
     return (
-        f"{charset.steps[-1]} useful cells, {charset.gap} empty cells within the page span, over media time."
+        f"{charset.steps[-1]} useful cells{band}, {charset.gap} empty cells within the page span, over media time."
         f"{lines}{scale} Newest: {moments[-1].useful_cells} useful in a page span of {moments[-1].page_span} cells"
         f" ({unused[-1]} empty). At most: {max(each.useful_cells for each in moments)} useful,"
         f" page span {max(each.page_span for each in moments)}, {max(unused)} empty."
     )
 
 
-def stretched(values: Sequence[int], columns: int) -> list[int]:
-    """So many columns: the largest of the values that fall into one, or a value over several."""
+def stretched(values: Sequence[int], columns: int, of: Callable[[Sequence[int]], int] = max) -> list[int]:
+    """So many columns: the largest (`of`: the smallest) of the values that fall into one, or a value over several."""
     count = len(values)
     if count <= columns:
         return [values[column * count // columns] for column in range(columns)]
     bounds = [column * count // columns for column in range(columns + 1)]
-    return [max(values[begin:end]) for begin, end in pairwise(bounds)]
+    return [of(values[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def _row(value: int, top: int, height: int) -> int:
     return min(value * height // top, height - 1)
 
 
-def _piece(filled: float, reached: float, marked: bool, charset: Charset) -> tuple[str, str]:
+def _piece(least: float, most: float, reached: float, marked: bool, charset: Charset) -> tuple[str, str]:
     """A character and its style; heights count from the character's own bottom edge, 1 is its top."""
     steps = len(charset.steps) - 1
-    step = max(0, min(int(filled * steps + 0.5), steps))
+    if least < 0.5 <= most and (most - least) * steps > 1:  # mostly between the two
+        return (charset.mark, "bold green") if marked else (charset.band, "green")
+    step = max(0, min(int(most * steps + 0.5), steps))
+    if step == steps and marked:
+        return charset.mark, "black on green"
     if step:
         return charset.steps[step], "green on green" if charset.is_drawn and step == steps else "green"
     if reached >= 0.5:

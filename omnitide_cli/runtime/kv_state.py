@@ -74,6 +74,13 @@ class Moment:
     useful_cells: int
     page_span: int
     physical_span: int
+    least_useful_cells: int | None = None
+    """The smallest of those units; None where it was one, or in a file of before 0.2."""
+
+    @property
+    def least(self) -> int:
+        """The smallest number of useful cells."""
+        return self.useful_cells if self.least_useful_cells is None else self.least_useful_cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,12 +93,12 @@ def read_session(path: Path) -> SessionFile:
             return _read(file, path)
     except FileNotFoundError as error:
         message = f"{path} does not exist"
-        raise SessionFileError(message, "check the path, or start afresh without --resume") from error
+        raise SessionFileError(message, "check the path") from error
     except OSError as error:
         message = f"{path} can't be read: {error.strerror or error}"
         raise SessionFileError(message, "check the path and its permissions") from error
     except MemoryError as error:
-        raise SessionFileError(f"{path} is larger than memory", "start afresh without --resume") from error
+        raise SessionFileError(f"{path} is larger than memory", "use it on a machine with more memory") from error
 
 
 def _without_waiting(name: str, flags: int) -> int:
@@ -133,4 +133,4 @@ def _read(file: BinaryIO, path: Path) -> SessionFile:
 
 def damaged(path: Path, what: str) -> NoReturn:
     """Raise the SessionFileError for a file that can't be used."""
-    raise SessionFileError(f"{path} is damaged: {what}", "use another copy, or start afresh without --resume")
+    raise SessionFileError(f"{path} is damaged: {what}", "use another copy")

@@ -8,7 +8,8 @@ MOST_MOMENTS = 480
 
 
 class Timeline:
-    """Takes a moment after every unit. When there are too many, neighbours become one that has the larger values."""
+    """Takes a moment after every unit. When there are too many, neighbours become one that has the larger values,
+    and the smaller number of useful cells beside the larger."""
 
     def __init__(self) -> None:
         self._moments: list[Moment] = []
@@ -39,4 +40,5 @@ def _larger(first: Moment, second: Moment) -> Moment:
         max(first.useful_cells, second.useful_cells),
         max(first.page_span, second.page_span),
         max(first.physical_span, second.physical_span),
+        min(first.least, second.least),
     )

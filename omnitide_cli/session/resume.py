@@ -41,11 +41,14 @@ class Resumption:
     def __init__(self, path: Path) -> None:
         """Raises SessionFileError."""
         self.path = path
-        self.file: SessionFile = read_session(path)
-        self.saved: Saved = self.file.saved
-        for name, known in NAMES.items():
-            if getattr(self.saved.options, name) not in known:
-                damaged(path, f"its '{name}' is damaged")
+        try:
+            self.file: SessionFile = read_session(path)
+            self.saved: Saved = self.file.saved
+            for name, known in NAMES.items():
+                if getattr(self.saved.options, name) not in known:
+                    damaged(path, f"its '{name}' is damaged")
+        except SessionFileError as error:
+            raise SessionFileError(error.message, f"{error.hint}, or start afresh without --resume") from error
 
     def options(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """The saved settings under those that flags give. Raises UsageError for a change that can't be."""

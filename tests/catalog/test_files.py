@@ -104,7 +104,8 @@ def test_offline_says_what_to_fetch(server: Hub, remote: Manifest, monkeypatch: 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ModelError, match="HF_HUB_OFFLINE") as caught:
         fetch_files(remote)
-    assert "a/b/m.gguf" in caught.value.hint
+    assert "a/b/resolve/" in caught.value.hint
+    assert "--model m.gguf --mmproj p.gguf" in caught.value.hint
     assert (server.ranges, server.heads) == ([], 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,3 +131,31 @@ def test_the_map_has_colours_where_they_are_wanted() -> None:
         with console.capture() as capture:
             console.print(map_lines(state, 80)[0])
         assert ("\x1b[" in capture.get()) == (console is colourful)
+
+
+def test_a_picture_is_svg_and_nothing_else(omnitide: Omnitide, tmp_path: Path) -> None:
+    done = omnitide("inspect-kv", "--simulate", "9", "--image", "16", "--svg", tmp_path / "a.png")
+    assert (done.code, done.out) == (2, "")
+    assert "only SVG files are written" in done.err
+    assert f"--svg {tmp_path / 'a.svg'}" in done.err
+    assert list(tmp_path.glob("a.*")) == []
+    assert omnitide("inspect-kv", "--simulate", "9", "--image", "16", "--svg", tmp_path / "A.SVG").code == 0
+
+
+def test_half_an_hour_is_a_sawtooth_between_the_watermarks(omnitide: Omnitide, tmp_path: Path) -> None:
+    size = ["--simulate", "1800", "--image", "16", "--audio", "25"]
+    done = omnitide("inspect-kv", *size, "--history", "--svg", tmp_path / "h.svg")
+    rows = done.out.splitlines()
+    assert sum("++++++++++" in row for row in rows) >= 2, "between the low and the high watermark"
+    assert [row[:4] for row in rows if "____" in row] == ["2500", "1800"]
+    assert "+ between the least and the most" in done.out
+    assert (tmp_path / "h.svg").read_text().count("▒") > 100
+
+
+def test_a_damaged_file_that_is_looked_at_needs_no_resume(omnitide: Omnitide, tmp_path: Path) -> None:
+    path = tmp_path / "broken.tide"
+    path.write_bytes(b"TIDE\r\n\x1a\n" + bytes(100))
+    looked, resumed = omnitide("inspect-kv", path), omnitide("watch", "x.mp4", "--resume", path)
+    assert looked.code == resumed.code == 3
+    assert "--resume" not in looked.err
+    assert "start afresh without --resume" in resumed.err

@@ -91,7 +91,19 @@ def test_offline_and_not_here_ends_with_the_way_around(omnitide: Omnitide) -> No
     result = omnitide("models", "pull", "qwen2.5-omni-3b")
     assert (result.code, result.out) == (4, "")
     assert "HF_HUB_OFFLINE" in result.err
-    assert "--mmproj" in result.err
+    for file in ("Qwen2.5-Omni-3B-Q4_K_M.gguf", "mmproj-Qwen2.5-Omni-3B-Q8_0.gguf"):
+        assert "https://huggingface.co/ggml-org/Qwen2.5-Omni-3B-GGUF/resolve/" in result.err
+        assert f"/{file} " in result.err
+    assert "--model Qwen2.5-Omni-3B-Q4_K_M.gguf --mmproj mmproj-Qwen2.5-Omni-3B-Q8_0.gguf" in result.err
+
+
+def test_where_nothing_answers_all_files_are_named_at_once(omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnitide_cli.catalog.hub.is_offline", lambda: False)
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_: (_ for _ in ()).throw(OSError("no network")))
+    result = omnitide("models", "pull", "qwen2.5-omni-3b")
+    assert result.code == 4
+    assert "can't be downloaded: no network" in result.err
+    assert result.err.count("https://huggingface.co/") == 2
 
 
 def test_a_path_is_always_enough(omnitide: Omnitide, tmp_path: Path) -> None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 from rich.cells import cell_len
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 
-from omnitide_cli.terminal.dashboard.chart import heights, reach
+from omnitide_cli.terminal.dashboard.chart import HistoryChart, ranges, reach
 from omnitide_cli.terminal.dashboard.pages import lines, pieces
 from omnitide_cli.terminal.dashboard.picture import half_blocks, sound_bars, without_bars
 from omnitide_cli.terminal.dashboard.state import Cells, Trace
 from omnitide_cli.terminal.painter import Painter
 
 
+def highs(trace: Trace, width: int, units_total: int | None) -> list[int | None]:
+    return [each and each[1] for each in ranges(trace, width, units_total)]
+
+
 def test_a_chart_of_a_file_has_room_for_all_of_it() -> None:
     trace = Trace()
     for tokens in (10, 20, 30):
         trace = trace.add(tokens)
-    assert heights(trace, 6, 6) == [10, 20, 30, None, None, None]
-    assert heights(trace, 12, 6) == [10, 10, 20, 20, 30, 30, *[None] * 6]
-    assert heights(trace, 3, 6) == [20, 30, None]
+    assert highs(trace, 6, 6) == [10, 20, 30, None, None, None]
+    assert highs(trace, 12, 6) == [10, 10, 20, 20, 30, 30, *[None] * 6]
+    assert highs(trace, 3, 6) == [20, 30, None]
 
 
 def test_a_chart_of_a_stream_doubles_its_time() -> None:
@@ -28,7 +33,20 @@ def test_a_chart_of_a_stream_doubles_its_time() -> None:
     for index in range(9):
         trace = trace.add(index)
     assert reach(trace, 8, None) == 16
-    assert heights(trace, 8, None) == [1, 3, 5, 7, 8, None, None, None]
+    assert highs(trace, 8, None) == [1, 3, 5, 7, 8, None, None, None]
+
+
+def test_a_column_of_many_units_goes_from_the_lowest_to_the_highest() -> None:
+    trace = Trace()
+    for index in range(4000):
+        trace = trace.add(1800 + 41 * (index % 17))
+    assert set(ranges(trace, 60, 4000)) == {(1800, 1800 + 41 * 16)}
+    chart = HistoryChart(trace, 2500, 1800, 4000, 4000, 0.0, 1.0, 4000.0)
+    drawn = Console(width=67, height=15, color_system=None)
+    rows = ["".join(s.text for s in row) for row in drawn.render_lines(chart, drawn.options.update(height=15))]
+    assert "▒" * 60 in rows[2]
+    assert "█" * 60 in rows[-3]
+    assert [row[:5].strip() for row in rows if "┄" in row] == ["2,500", "1,800"]
 
 
 def test_pieces_of_the_cache_cover_each_cell_once() -> None:

@@ -37,7 +37,7 @@ class HistoryChart:
         top = max((self.high or self.limit) * HEADROOM, peak)
         label = len(f"{self.high or self.limit:,}") + 1
         rows = height - 1
-        columns = heights(self.trace, width - label, self.units_total)
+        columns = ranges(self.trace, width - label, self.units_total)
         lines = self._lines(rows, top)
         for row in range(rows):
             value, style = lines.get(row, (None, None))
@@ -73,10 +73,10 @@ def reach(trace: Trace, width: int, units_total: int | None) -> int:
     return reach
 
 
-def heights(trace: Trace, width: int, units_total: int | None) -> list[int | None]:
-    """The highest history in each column; None where nothing has been seen yet."""
+def ranges(trace: Trace, width: int, units_total: int | None) -> list[tuple[int, int] | None]:
+    """The lowest and the highest history in each column; None where nothing has been seen yet."""
     whole = reach(trace, width, units_total)
-    columns: list[int | None] = []
+    columns: list[tuple[int, int] | None] = []
     for column in range(width):
         first, last = column * whole // width, (column + 1) * whole / width
         if first >= trace.units:
@@ -84,18 +84,21 @@ def heights(trace: Trace, width: int, units_total: int | None) -> list[int | Non
             continue
         begin = first // trace.step
         end = max(math.ceil(last / trace.step), begin + 1)
-        columns.append(max((high for _, high in trace.buckets[begin:end]), default=None))
+        buckets = trace.buckets[begin:end]
+        columns.append((min(low for low, _ in buckets), max(high for _, high in buckets)) if buckets else None)
     return columns
 
 
-def _bar_row(columns: list[int | None], level: int, scale: float, line: Style | None) -> RenderResult:
+def _bar_row(columns: list[tuple[int, int] | None], level: int, scale: float, line: Style | None) -> RenderResult:
     """One row of all bars; `level` counts rows from the ground. A watermark is drawn over the bars it crosses."""
     bar = Style.parse(theme.HISTORY)
     crossing = line + Style(bgcolor=bar.color) if line else None
     text, style = "", None
     for value in columns:
-        filled = 0 if value is None else min(max(round((value * scale - level) * EIGHTHS), 0), EIGHTHS)
-        if line and filled in (0, EIGHTHS):
+        least, filled = (0, 0) if value is None else (_eighths(each * scale - level) for each in value)
+        if least < EIGHTHS // 2 <= filled and filled - least > 1:  # mostly between lowest and highest
+            letter, own = (theme.WATERMARK, line) if line else (theme.BAND, bar)
+        elif line and filled in (0, EIGHTHS):
             letter, own = theme.WATERMARK, crossing if filled else line
         else:
             letter, own = theme.BARS[filled], bar
@@ -105,3 +108,8 @@ def _bar_row(columns: list[int | None], level: int, scale: float, line: Style | 
         text, style = text + letter, own
     if text:
         yield Segment(text, style)
+
+
+def _eighths(height: float) -> int:
+    """Of a row that a bar fills."""
+    return min(max(round(height * EIGHTHS), 0), EIGHTHS)

@@ -24,6 +24,7 @@ CLASS_NAMES = {"M": "must-keep", "S": "selected", "R": "recent"}
 
 BARS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"  # of a piece of the cache: empty … full
+BAND = "▒"  # between the lowest and the highest of a column
 WATERMARK = "┄"
 PROMPT = "❯ "
 CARET = "▌"
