@@ -12,9 +12,13 @@ from omnitide_cli.media import FrameFit, SourceWarning
 from omnitide_cli.runtime.options import EngineOptions, check_policy, check_watermarks
 
 
-def engine_options(manifest: Manifest, wanted: dict[str, Any]) -> EngineOptions:
-    """Flags over the manifest's defaults over the runtime's. Raises UsageError."""
-    layers = asdict(manifest.defaults), {**wanted, "costs_file": costs_file()}
+def engine_options(
+    manifest: Manifest, wanted: Mapping[str, Any], *, unit_seconds: float = 1.0, image_tokens: int | None = None
+) -> EngineOptions:
+    """Flags over the manifest's defaults over the runtime's, for units of so many seconds with frames of at most
+    `image_tokens` tokens (None: the model's own). Raises UsageError."""
+    unit_tokens = manifest.unit_tokens(unit_seconds, image_tokens)
+    layers = asdict(manifest.defaults), {**wanted, "unit_tokens": unit_tokens, "costs_file": costs_file()}
     chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
     check_watermarks(chosen)
     check_policy(chosen)

@@ -70,8 +70,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
     model = options.model or (resumption.saved.model.name if resumption else None)
     manifest = find_manifest(model)
     plan = kind.plan(options.given, resumption)
-    wanted = dict(options.engine) | {"unit_tokens": manifest.unit_tokens(plan.unit_seconds, plan.image_tokens)}
-    system = options.system
+    wanted, system = dict(options.engine), options.system
     if resumption:
         wanted, system = resumption.options(wanted), resumption.system(system)
     asked = options.questions
@@ -92,7 +91,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         outputs = open_outputs(state, options.output, kind.title, interrupt)
         stack.callback(outputs.close)
         try:
-            chosen = engine_options(manifest, wanted)
+            chosen = engine_options(manifest, wanted, unit_seconds=plan.unit_seconds, image_tokens=plan.image_tokens)
             source = stack.enter_context(kind.open(manifest, plan, interrupt, resumed=resumption is not None))
             if not (schedule or asked.no_ask):
                 outputs.console.hint(kind.nothing_asked)

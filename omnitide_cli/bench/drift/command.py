@@ -63,7 +63,7 @@ def drift(
     if policy in UNFIT:
         raise UsageError(f"--policy {policy} {UNFIT[policy]}", "choose another policy")
     manifest = find_manifest(model)
-    chosen = engine_options(manifest, settings_of(context.params) | {"unit_tokens": manifest.unit_tokens(1.0)})
+    chosen = engine_options(manifest, settings_of(context.params))
     files = fetch_files(manifest, mmproj, say)
     clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
     status = StatusLine(sys.stderr)

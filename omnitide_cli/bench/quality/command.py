@@ -107,7 +107,6 @@ def quality(
         "threads": threads,
         "cache_type": cache_type,
         "flash_attn": flash_attn,
-        "unit_tokens": manifest.unit_tokens(1.0),
     }
     chosen = engine_options(manifest, flags)
     pairs = watermark_pairs(watermarks, chosen)

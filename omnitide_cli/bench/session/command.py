@@ -160,7 +160,7 @@ def _jobs(
     from omnitide_cli.session.schedule import parse_repeated
 
     manifest = find_manifest(model)
-    chosen = engine_options(manifest, {**settings, "unit_tokens": manifest.unit_tokens(1.0)})
+    chosen = engine_options(manifest, settings)
     asked = [parse_repeated(text, "--every") for text in every or ()]
     files = fetch_files(manifest, mmproj, say)
     return [

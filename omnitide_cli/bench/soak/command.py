@@ -56,7 +56,7 @@ def soak(
             f"--units {units}: the comparison needs at least {LEAST_UNITS} units", f"--units {LEAST_UNITS}"
         )
     manifest = find_manifest(model)
-    chosen = engine_options(manifest, settings_of(context.params) | {"unit_tokens": manifest.unit_tokens(1.0)})
+    chosen = engine_options(manifest, settings_of(context.params))
     status = StatusLine(sys.stderr)
     files = fetch_files(manifest, mmproj, say)
     clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)
