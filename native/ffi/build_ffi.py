@@ -24,4 +24,6 @@ def declarations(header: str) -> str:
 
 ffibuilder = FFI()
 ffibuilder.cdef(declarations(HEADER.read_text(encoding="utf-8")))
+# The C function through which native code calls a policy written in Python (runtime/own_policy.py).
+ffibuilder.cdef('extern "Python" int ot_python_retain(void *, uint32_t, uint32_t, uint8_t *, size_t);')
 ffibuilder.set_source("omnitide_cli._omnitide", '#include "omnitide.h"')

@@ -47,14 +47,13 @@ enum ot_status {
     OT_ERR_ENCODE = 5,       // an encoder failed: the unit was taken back, with all its parts
     OT_ERR_INTERRUPTED = 6,  // ot_session_interrupt: the unit was taken back
     OT_ERR_BROKEN = 7,       // a failure left ledger and cache apart: the session must be restored or thrown away
-    OT_ERR_STATE = 8         // what was to be restored is damaged or of another model: nothing was done
+    OT_ERR_STATE = 8,        // what was to be restored is damaged or of another model: nothing was done
+    OT_ERR_POLICY = 9        // the caller's own policy gave up, or let go what must stay: nothing was done
 };
 
 // What a token is, what a unit records, and how history is chosen, laid out and numbered: docs/omnipick.md, docs/omnipage.md.
 enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
 enum ot_unit_kind { OT_UNIT_SYSTEM, OT_UNIT_MEDIA, OT_UNIT_QUESTION, OT_UNIT_RESPONSE };
-enum ot_policy { OT_POLICY_FULL, OT_POLICY_OMNIPICK, OT_POLICY_FIFO, OT_POLICY_TOKEN, OT_POLICY_STREAMING_LLM, OT_POLICY_H2O };
-enum ot_planner { OT_PLANNER_NATIVE, OT_PLANNER_EAGER, OT_PLANNER_CLASS_PACKING, OT_PLANNER_ORDERED_SUFFIX, OT_PLANNER_AUTO, OT_PLANNER_HOLE_FILLING };
 enum ot_positions { OT_POSITIONS_COMPACT, OT_POSITIONS_SPARSE };
 enum ot_cell_class { OT_CELL_FREE, OT_CELL_MUST, OT_CELL_SELECTED, OT_CELL_RECENT };
 enum ot_kernel { OT_KERNEL_TILED, OT_KERNEL_CELLS, OT_KERNEL_SPAN };
@@ -78,11 +77,18 @@ void ot_log_take(void);
 // The first error line since the last call, "" if there was none; valid until this thread's next call.
 const char * ot_log_take_error(void);
 
+// Retention policies and layout planners by the names of --policy and --layout, with underscores for dashes; -1: unknown.
+int32_t ot_policy(const char * name);
+int32_t ot_planner(const char * name);
+// The other way round; NULL: unknown.
+const char * ot_policy_name(int32_t policy);
+const char * ot_planner_name(int32_t planner);
+
 // --- session ---------------------------------------------------------------------------------------------------------
 
 typedef struct ot_session ot_session;
 
-// What attention and moving cost, for OT_PLANNER_AUTO: microseconds over all layers, of which only the ratios count.
+// What attention and moving cost, for the planner auto: microseconds over all layers, of which only the ratios count.
 typedef struct ot_cost_model {
     int32_t kernel;        // OT_KERNEL_*: flash attention over f16 or f32, over other types, or none (and GPUs)
     double tile_us;        // a token of a batch of 64 or more, an active tile of 64 cells (TILED)
@@ -96,18 +102,29 @@ typedef struct ot_cost_model {
     double value_row_us;   // moving a cell's values
 } ot_cost_model;
 
+// A setting of a policy or a planner, by the name of its flag with underscores for dashes. Those that aren't given have
+// their defaults.
+typedef struct ot_knob {
+    const char * name;
+    double value;
+} ot_knob;
+
+// A policy of the caller's own: sets keep[i] of each of the n tokens, in history order, that stay (they come as 0), and
+// returns 0; anything else gives up (OT_ERR_POLICY). The system unit and the newest token must stay. It may look inside
+// the session meanwhile, and change nothing.
+typedef int (*ot_retain)(void * data, uint32_t high_watermark, uint32_t low_watermark, uint8_t * keep, size_t n);
+
 typedef struct ot_session_params {
     uint32_t size;            // bytes: sizeof(ot_session_params), a check that caller and library agree
-    int32_t policy;           // OT_POLICY_*: which tokens stay
+    int32_t policy;           // ot_policy(name): which tokens stay; of no effect beside `retain`
     uint32_t high_watermark;  // tokens of history above which retention starts
     uint32_t low_watermark;   // tokens it aims at; 0 < low < high
-    uint32_t recent_units;    // omnipick: newest media units that stay whole; 0: as many as fit the low watermark
-    uint32_t image_sinks;     // omnipick: first tokens kept of each image of an older unit
-    uint32_t audio_sinks;     // omnipick: the same of its sound
-    uint32_t text_budget;     // omnipick: tokens kept of older questions and answers together
-    uint32_t sinks;           // streaming-llm: first tokens kept behind the system unit
-    int32_t planner;          // OT_PLANNER_*: what moves after a retention, and where new tokens go
-    uint32_t min_pages;       // ordered-suffix: pages by which a plan must shorten the span
+    int32_t planner;          // ot_planner(name): what moves after a retention, and where new tokens go
+    const ot_knob * knobs;    // settings of policies and planners, read while the session is created
+    size_t n_knobs;
+    ot_retain retain;         // NULL: `policy` decides
+    void * retain_data;       // handed to `retain`; must outlive the session
+    int32_t retain_reads_attention;  // 1: `retain` takes ot_session_scores, so they are counted
     int32_t positions;        // OT_POSITIONS_*: kept tokens are renumbered without gaps, or keep their positions
     uint32_t page_size;       // cells of a page
     uint32_t subblock_size;   // cells of a subblock; divides page_size
@@ -206,7 +223,7 @@ typedef struct ot_maintenance {
     uint32_t dropped_units;  // gone in this round
     double plan_ms;          // retention and migration, planned
     int32_t planned;         // 1: a migration was planned (after a retention)
-    int32_t planner;         // OT_PLANNER_*, never AUTO: whose plan it is
+    int32_t planner;         // as ot_planner() numbers them, never auto: whose plan it is
     int32_t accepted;        // 1: it was carried out; 0: nothing moved
     const char * reason;     // a static text: what the plan wins, or why nothing moved
     uint32_t rows_moved;     // to another cell
@@ -290,16 +307,18 @@ size_t ot_session_cells(const ot_session * s, uint8_t * classes, size_t cap);
 size_t ot_session_units(const ot_session * s, ot_unit_info * out, size_t cap);
 size_t ot_session_spans(const ot_session * s, ot_span_info * out, size_t cap);
 size_t ot_session_tokens(const ot_session * s, ot_token_info * out, size_t cap);
-// Attention that each token has received from all heads of all layers, in history order; counted for OT_POLICY_H2O alone.
+// Attention that each token has received from all heads of all layers, in history order; zeros unless the policy reads it.
 size_t ot_session_scores(const ot_session * s, double * out, size_t cap);
 
 // Compares the ledger with llama.cpp's cells; OT_OK when they agree.
 int ot_session_check(const ot_session * s);
 
-// Logits after the newest token that wanted them (n_vocab floats), and one cell's key row of one layer as floats.
+// Logits after the newest token that wanted them (n_vocab floats), and one cell's key or value row of one layer as floats.
 int ot_session_logits(ot_session * s, float * out, size_t cap);
 size_t ot_session_key_width(const ot_session * s, uint32_t layer);
 int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap);
+size_t ot_session_value_width(const ot_session * s, uint32_t layer);
+int ot_session_value(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap);
 
 // A span that is added, or would be; width > 0: a raster (images alone).
 typedef struct ot_part {

@@ -1,6 +1,9 @@
 // See api_common.h.
 #include "api_common.h"
 
+#include <string_view>
+#include <vector>
+
 namespace ot::api {
 
 namespace {
@@ -23,6 +26,48 @@ CostModel cost_from(const ot_cost_model & c, int32_t threads) {
     return cost;
 }
 
+// The policy or planner of that number.
+template <typename Entry, typename Enum>
+Enum known(const std::vector<Entry> & entries, Enum Entry::*of, int32_t value, const char * what) {
+    for (const Entry & entry : entries) {
+        if (static_cast<int32_t>(entry.*of) == value) return entry.*of;
+    }
+    throw Failure{OT_ERR_ARGUMENT, std::string("unknown ") + what + " " + std::to_string(value)};
+}
+
+template <typename Entry, typename Enum>
+int32_t number_of(const std::vector<Entry> & entries, Enum Entry::*of, const char * name) {
+    for (const Entry & entry : entries) {
+        if (name && std::string_view(entry.name) == name) return static_cast<int32_t>(entry.*of);
+    }
+    return -1;
+}
+
+template <typename Entry, typename Enum>
+const char * name_of(const std::vector<Entry> & entries, Enum Entry::*of, int32_t value) {
+    for (const Entry & entry : entries) {
+        if (static_cast<int32_t>(entry.*of) == value) return entry.name;
+    }
+    return nullptr;
+}
+
+void set(HistorySettings & settings, const ot_knob & knob) {
+    const std::string_view name = knob.name ? knob.name : "";
+    KnobFit fit = set_knob(settings.pick, name, knob.value);
+    if (fit == KnobFit::Unknown) fit = set_knob(settings.page, name, knob.value);
+    if (fit == KnobFit::Set) return;
+    const std::string wrong = fit == KnobFit::Unknown ? "there is no setting " : "out of range: ";
+    throw Failure{OT_ERR_ARGUMENT, wrong + std::string(name) + " = " + std::to_string(knob.value)};
+}
+
+KeepRule rule_of(const ot_session_params & p) {
+    return [retain = p.retain, data = p.retain_data](const Ledger & ledger, const PickSettings & settings) {
+        std::vector<uint8_t> keep(ledger.tokens());
+        if (retain(data, settings.high_watermark, settings.low_watermark, keep.data(), keep.size()) != 0) throw PolicyError{"the policy gave up"};
+        return std::vector<bool>(keep.begin(), keep.end());
+    };
+}
+
 ot_layout_stats to_c(const LayoutStats & stats) {
     return {stats.useful_cells, stats.active_pages, stats.active_subblocks, stats.page_span, stats.physical_span, stats.holes, stats.largest_hole};
 }
@@ -42,16 +87,13 @@ HistorySettings history_settings(const ot_session_params & p) {
     }
     if (p.span_align == 0) throw Failure{OT_ERR_ARGUMENT, "the span's alignment must be at least one cell"};
     HistorySettings s;
-    s.pick.policy = checked(p.policy, Policy::H2o, "policy");
+    s.pick.policy = known(policies(), &PolicyEntry::policy, p.policy, "policy");
     s.pick.high_watermark = p.high_watermark;
     s.pick.low_watermark = p.low_watermark;
-    s.pick.recent_units = p.recent_units;
-    s.pick.image_sinks = p.image_sinks;
-    s.pick.audio_sinks = p.audio_sinks;
-    s.pick.text_budget = p.text_budget;
-    s.pick.sinks = p.sinks;
-    s.page.planner = checked(p.planner, Planner::HoleFilling, "layout planner");
-    s.page.min_pages = p.min_pages;
+    if (p.retain) s.pick.rule = rule_of(p);
+    s.pick.rule_reads_attention = p.retain_reads_attention != 0;
+    s.page.planner = known(planners(), &PlannerEntry::planner, p.planner, "layout planner");
+    for (size_t i = 0; i < p.n_knobs; ++i) set(s, p.knobs[i]);
     s.cost = cost_from(p.cost, p.threads);
     s.geometry = {p.page_size, p.subblock_size, p.span_align};
     s.compact_positions = p.positions == OT_POSITIONS_COMPACT;
@@ -149,5 +191,10 @@ size_t tokens(const History & history, ot_token_info * out, size_t cap) {
 }
 
 }  // namespace ot::api
+
+int32_t ot_policy(const char * name) { return ot::api::number_of(ot::policies(), &ot::PolicyEntry::policy, name); }
+int32_t ot_planner(const char * name) { return ot::api::number_of(ot::planners(), &ot::PlannerEntry::planner, name); }
+const char * ot_policy_name(int32_t policy) { return ot::api::name_of(ot::policies(), &ot::PolicyEntry::policy, policy); }
+const char * ot_planner_name(int32_t planner) { return ot::api::name_of(ot::planners(), &ot::PlannerEntry::planner, planner); }
 
 const char * ot_last_error(void) { return ot::api::last_error.c_str(); }

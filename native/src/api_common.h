@@ -26,6 +26,8 @@ int guarded(Body && body) {
         return OT_OK;
     } catch (const Failure & failure) {
         return fail(failure.status, failure.what);
+    } catch (const PolicyError & error) {
+        return fail(OT_ERR_POLICY, error.what);
     } catch (const EncodeError & error) {
         return fail(error.unsupported ? OT_ERR_UNSUPPORTED : OT_ERR_ENCODE, error.what);
     } catch (const StateError & error) {

@@ -61,16 +61,10 @@ ot_session_params ot_session_default_params(void) {
     const HistorySettings defaults;
     ot_session_params p{};
     p.size = sizeof(p);
-    p.policy = OT_POLICY_OMNIPICK;
+    p.policy = static_cast<int32_t>(defaults.pick.policy);
     p.high_watermark = defaults.pick.high_watermark;
     p.low_watermark = defaults.pick.low_watermark;
-    p.recent_units = defaults.pick.recent_units;
-    p.image_sinks = defaults.pick.image_sinks;
-    p.audio_sinks = defaults.pick.audio_sinks;
-    p.text_budget = defaults.pick.text_budget;
-    p.sinks = defaults.pick.sinks;
-    p.planner = OT_PLANNER_AUTO;
-    p.min_pages = defaults.page.min_pages;
+    p.planner = static_cast<int32_t>(defaults.page.planner);
     p.positions = OT_POSITIONS_COMPACT;
     p.page_size = defaults.geometry.page_size;
     p.subblock_size = defaults.geometry.subblock_size;
@@ -283,6 +277,20 @@ int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, s
     return guarded([&] {
         const CacheHandle * cache = s->session.cache();
         const std::vector<float> row = cache ? cache->key_row(layer, cell) : std::vector<float>{};
+        if (row.empty() || cap < row.size()) throw Failure{OT_ERR_ARGUMENT, "no such layer or cell, or too small a buffer"};
+        std::copy(row.begin(), row.end(), out);
+    });
+}
+
+size_t ot_session_value_width(const ot_session * s, uint32_t layer) {
+    const CacheHandle * cache = s->session.cache();
+    return cache ? cache->value_width(layer) : 0;
+}
+
+int ot_session_value(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap) {
+    return guarded([&] {
+        const CacheHandle * cache = s->session.cache();
+        const std::vector<float> row = cache ? cache->value_row(layer, cell) : std::vector<float>{};
         if (row.empty() || cap < row.size()) throw Failure{OT_ERR_ARGUMENT, "no such layer or cell, or too small a buffer"};
         std::copy(row.begin(), row.end(), out);
     });

@@ -110,7 +110,7 @@ int ot_history_maintain(ot_history * h, uint32_t limit, ot_maintenance * out) {
 
 size_t ot_history_rows(const ot_history * h, ot_row * out, size_t cap) {
     return fill(out, cap, [&](auto add) {
-        for (const Relocated & row : h->last.rows) add(ot_row{row.src, row.dst, row.delta});
+        for (const Row & row : h->last.rows) add(row);
     });
 }
 

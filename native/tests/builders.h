@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ledger/ledger.h"
-#include "page/page.h"
+#include "page/planner.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -64,6 +64,13 @@ inline std::string text_of(const Layout & layout) {
     std::string text;
     for (Cell cell = 0; cell < layout.size(); ++cell) text += ".SsrC"[static_cast<size_t>(layout.at(cell))];
     return text;
+}
+
+// So many pages have to be won.
+inline PlannerSettings winning(uint32_t min_pages) {
+    PlannerSettings settings;
+    settings.min_pages = min_pages;
+    return settings;
 }
 
 // The same on every machine.

@@ -1,7 +1,6 @@
 // What attention and moving cost, and how auto weighs the plans. omnipage.md, "What attention costs" and "Planners".
 #include "builders.h"
 #include "check.h"
-#include "page/auto.h"
 
 namespace ot {
 
@@ -29,8 +28,8 @@ CostModel only(double CostModel::*coefficient) {
     return cost;
 }
 
-Outlook outlook_of(const Layout & layout, uint32_t arriving, const Work & work) {
-    return {arriving, work, std::vector<bool>(layout.size())};
+Forecast forecast_of(const Layout & layout, const CostModel & cost, uint32_t arriving, const Work & work) {
+    return {cost, arriving, work, std::vector<bool>(layout.size())};
 }
 
 }  // namespace
@@ -121,7 +120,7 @@ TEST(auto_moves_nothing_where_nothing_is_won) {
     CostModel cost = only(&CostModel::cell_us);
     cost.kernel = Kernel::Cells;
     cost.key_row_us = cost.value_row_us = 1;
-    const MigrationPlan plan = plan_auto(layout, 1, cost, outlook_of(layout, 0, {0, 1000, 0}));
+    const MigrationPlan plan = plan_auto(layout, winning(1), forecast_of(layout, cost, 0, {0, 1000, 0}));
     CHECK(!plan.accepted);
     CHECK(plan.planner == Planner::Native);
     CHECK_EQ(std::string(plan.reason), "moving would cost more than it saves");
@@ -134,11 +133,11 @@ TEST(auto_takes_class_packing_for_tiles_and_packs_for_spans) {
     cost.tile_us = 30;
     cost.span_cell_us = 0.46;
     cost.key_row_us = cost.value_row_us = 1.1;
-    MigrationPlan plan = plan_auto(layout, 1, cost, outlook_of(layout, 0, {300, 0, 0}));
+    MigrationPlan plan = plan_auto(layout, winning(1), forecast_of(layout, cost, 0, {300, 0, 0}));
     CHECK(plan.planner == Planner::ClassPacking);
     CHECK_EQ(plan.moves.size(), size_t{8});
     cost.kernel = Kernel::Span;
-    plan = plan_auto(layout, 1, cost, outlook_of(layout, 0, {300, 0, 0}));
+    plan = plan_auto(layout, winning(1), forecast_of(layout, cost, 0, {300, 0, 0}));
     CHECK(plan.planner == Planner::HoleFilling);
     CHECK_EQ(plan.moves.size(), size_t{208});
     CHECK_EQ(plan.after.page_span, 320u);
@@ -149,11 +148,11 @@ TEST(auto_counts_what_arrives) {
     // What packing would win, the next 120 tokens fill anyway.
     const Layout layout = pages_of({64, 4, 4, 64});
     const CostModel cost;
-    CHECK(plan_auto(layout, 1, cost, outlook_of(layout, 0, {1, 0, 0})).accepted);
+    CHECK(plan_auto(layout, winning(1), forecast_of(layout, cost, 0, {1, 0, 0})).accepted);
     CostModel dear = cost;
     dear.value_row_us = 10;
-    CHECK(!plan_auto(layout, 1, dear, outlook_of(layout, 120, {2, 0, 0})).accepted);
-    CHECK(plan_auto(layout, 1, dear, outlook_of(layout, 0, {2, 0, 0})).accepted);
+    CHECK(!plan_auto(layout, winning(1), forecast_of(layout, dear, 120, {2, 0, 0})).accepted);
+    CHECK(plan_auto(layout, winning(1), forecast_of(layout, dear, 0, {2, 0, 0})).accepted);
 }
 
 TEST(auto_is_never_dearer_than_any_plan_it_weighs) {
@@ -167,15 +166,15 @@ TEST(auto_is_never_dearer_than_any_plan_it_weighs) {
         CostModel cost;
         cost.kernel = static_cast<Kernel>(random.below(3));
         cost.value_row_us = random.below(50);
-        Outlook outlook = outlook_of(layout, 0, {double(random.below(50)), double(random.below(9)), double(random.below(9))});
-        for (size_t cell = 0; cell < layout.size(); ++cell) outlook.shifted[cell] = random.chance(50);
-        const uint32_t min_pages = random.below(4);
+        Forecast forecast = forecast_of(layout, cost, 0, {double(random.below(50)), double(random.below(9)), double(random.below(9))});
+        for (size_t cell = 0; cell < layout.size(); ++cell) forecast.shifted[cell] = random.chance(50);
+        const PlannerSettings settings = winning(random.below(4));
         const auto total = [&](const MigrationPlan & plan) {
-            return attention_us(cost, moved(layout, plan.moves), outlook.work) + moving_us(cost, plan.moves, outlook.shifted);
+            return attention_us(cost, moved(layout, plan.moves), forecast.work) + moving_us(cost, plan.moves, forecast.shifted);
         };
-        const MigrationPlan plan = plan_auto(layout, min_pages, cost, outlook);
+        const MigrationPlan plan = plan_auto(layout, settings, forecast);
         CHECK_EQ(plan.accepted, !plan.moves.empty());
-        std::vector<MigrationPlan> others{plan_native(layout), plan_class_packing(layout), plan_hole_filling(layout), plan_ordered_suffix(layout, min_pages)};
+        std::vector<MigrationPlan> others{plan_native(layout), plan_class_packing(layout), plan_hole_filling(layout), plan_ordered_suffix(layout, settings)};
         if (others[2].after.page_span > plan_eager(layout).after.page_span) others.push_back(plan_eager(layout));
         for (const MigrationPlan & other : others) CHECK(total(plan) <= total(other) + 1e-6);
     }

@@ -251,7 +251,7 @@ TEST(ordered_suffix_moves_the_shortest_suffix_that_wins_enough) {
              {"rrrr....", kNoRounding, 0, ""},
          }) {
         const Layout layout = layout_of(c.cells, c.geometry);
-        CHECK_EQ(moves_of(plan_ordered_suffix(layout, c.min_pages)), c.moves);
+        CHECK_EQ(moves_of(plan_ordered_suffix(layout, winning(c.min_pages))), c.moves);
     }
 }
 
@@ -293,7 +293,7 @@ TEST(random_plans) {
         packed += wins;
 
         const uint32_t min_pages = random.below(6);
-        const MigrationPlan suffix = plan_ordered_suffix(layout, min_pages);
+        const MigrationPlan suffix = plan_ordered_suffix(layout, winning(min_pages));
         check_plan(layout, suffix);
         CHECK(same(suffix.moves, naive_ordered_suffix(layout, min_pages)));
         suffixes += suffix.accepted;

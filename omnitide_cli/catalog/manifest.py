@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 import omnitide_cli
 from omnitide_cli.catalog.values import did_you_mean
 from omnitide_cli.errors import ModelError, UsageError
-from omnitide_cli.runtime.options import PromptTemplate
+from omnitide_cli.runtime.options import ChosenKnobs, PromptTemplate
 
 DEFAULT_MODEL = "omnitide-demo"
 LEAST_PATCHES = 4
@@ -92,15 +92,12 @@ class Audio:
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
-    """A model's own defaults of settings, under the names of the flags; None leaves it to OmniTide's."""
+class Defaults(ChosenKnobs):
+    """A model's own defaults of settings, those of policies and layouts included, under the names of the flags; None
+    leaves it to OmniTide's."""
 
     high_watermark: int | None = None
     low_watermark: int | None = None
-    recent_units: int | None = None
-    image_sinks: int | None = None
-    audio_sinks: int | None = None
-    text_budget: int | None = None
     max_answer_tokens: int | None = None
     cache_type: str | None = None
 

@@ -51,6 +51,7 @@ def _session_names(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+@options.with_knobs(before="json_object")
 def inspect_kv(
     session: Annotated[
         str | None,
@@ -86,10 +87,8 @@ def inspect_kv(
     positions: options.PositionsOption = None,
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
-    recent_units: options.RecentUnits = None,
-    image_sinks: options.ImageSinks = None,
-    audio_sinks: options.AudioSinks = None,
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    **knobs: Any,
 ) -> None:
     """Show what a session's cache holds, where it lies, and what was evicted and moved."""
     if svg is not None and svg.suffix.lower() != SVG:
@@ -104,15 +103,12 @@ def inspect_kv(
     from omnitide_cli.runtime.options import EngineOptions
     from omnitide_cli.runtime.simulation import Stream, simulate
 
-    wanted = {
+    wanted: dict[str, Any] = knobs | {
         "policy": policy,
         "layout": layout,
         "positions": positions,
         "high_watermark": high_watermark,
         "low_watermark": low_watermark,
-        "recent_units": recent_units,
-        "image_sinks": image_sinks,
-        "audio_sinks": audio_sinks,
     }
     chosen = EngineOptions(**{name: value for name, value in wanted.items() if value is not None})
     stream = Stream(units, image, audio, slices, system_tokens, boundary)

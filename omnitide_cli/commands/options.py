@@ -5,8 +5,9 @@ A value that no flag, variable or file sets is None: the model's manifest may ha
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,8 @@ import typer
 from omnitide_cli.catalog.settings import QUESTIONS
 from omnitide_cli.catalog.values import TIME, did_you_mean, seconds
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.options import CacheType, FlashAttention, Layout, Policy, Positions
+from omnitide_cli.runtime.entries import Knob
+from omnitide_cli.runtime.options import KNOBS, POLICIES, CacheType, FlashAttention, Layout, Positions, is_own_policy
 
 MODEL = "Model"
 HISTORY = "History"
@@ -101,9 +103,29 @@ Questions = Annotated[
 ]
 NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, whatever other settings say.")]
 
+def check_policy_name(name: str | None) -> str | None:
+    """Let a known policy pass, and one of the user's own. Raises BadParameter."""
+    if name is None or name in POLICIES or is_own_policy(name):
+        return name
+    known = ", ".join(repr(policy) for policy in POLICIES)
+    raise typer.BadParameter(f"{name!r} is not one of {known}, and not FILE.py:FUNCTION")
+
+
+def complete_policies(incomplete: str) -> list[str]:
+    return [name for name in POLICIES if name.startswith(incomplete)]
+
+
 PolicyOption = Annotated[
-    Policy | None,
-    option("--policy", HISTORY, "Which tokens to keep when the history is full.", show_default="omnipick"),
+    str | None,
+    option(
+        "--policy",
+        HISTORY,
+        "Which tokens to keep when the history is full; may be a Python function of yours.",
+        metavar=f"[{'|'.join(POLICIES)}|FILE.py:FUNCTION]",
+        show_default="omnipick",
+        callback=check_policy_name,
+        autocompletion=complete_policies,
+    ),
 ]
 LayoutOption = Annotated[Layout | None, option("--layout", HISTORY, "Cache layout.", show_default="auto")]
 PositionsOption = Annotated[
@@ -118,45 +140,47 @@ LowWatermark = Annotated[
     int | None,
     option("--low-watermark", HISTORY, "Evict down to this many tokens.", metavar="TOKENS", show_default="1800"),
 ]
-RecentUnits = Annotated[
-    int | None,
-    option(
-        "--recent-units",
+def _knob_parameter(name: str, knob: Knob) -> inspect.Parameter:
+    shown = option(
+        f"--{knob.name}",
         HISTORY,
-        "Keep this many of the newest units whole.",
-        min=1,
-        metavar="N",
-        show_default="what fits",
-    ),
-]
-ImageSinks = Annotated[
-    int | None,
-    option(
-        "--image-sinks",
-        HISTORY,
-        "Keep this many first tokens of each older image.",
-        min=0,
-        metavar="N",
-        show_default="4",
-    ),
-]
-AudioSinks = Annotated[
-    int | None,
-    option(
-        "--audio-sinks",
-        HISTORY,
-        "Keep this many first tokens of each older second of sound.",
-        min=0,
-        metavar="N",
-        show_default="4",
-    ),
-]
-TextBudget = Annotated[
-    int | None,
-    option(
-        "--text-budget", HISTORY, "Keep up to this many older text tokens.", min=0, metavar="TOKENS", show_default="256"
-    ),
-]
+        knob.sentence,
+        min=knob.kind(knob.least),
+        metavar=knob.metavar,
+        show_default=knob.shown_default,
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=None, annotation=Annotated[knob.kind | None, shown])
+
+
+KNOB_PARAMETERS = [_knob_parameter(name, knob) for name, knob in KNOBS.items()]
+"""A flag for each setting of a policy or a layout, as native code describes it."""
+
+
+def with_knobs(*, before: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command these flags, in front of the one called `before`; it takes them as `**knobs`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [
+            each
+            for each in inspect.signature(command, eval_str=True).parameters.values()
+            if each.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        at = [each.name for each in own].index(before)
+        parameters = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own[:at], *KNOB_PARAMETERS, *own[at:])
+        ]
+
+        def run(**values: Any) -> None:
+            command(**values)
+
+        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
 
 UnitSeconds = Annotated[
     float, time_option("--unit-seconds", MEDIA, "Length of a unit: one frame and its sound.", least=0.1, most=30.0)

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from omnitide_cli.commands import options
+from omnitide_cli.commands.options import with_knobs
 
 SAME_NAME = {"no_video": "video", "no_audio": "audio", "loop": "loops"}
 """Flags whose field in a saved session is called otherwise."""
@@ -35,10 +36,6 @@ def _shared(
     positions: options.PositionsOption = None,
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
-    recent_units: options.RecentUnits = None,
-    image_sinks: options.ImageSinks = None,
-    audio_sinks: options.AudioSinks = None,
-    text_budget: options.TextBudget = None,
     max_answer_tokens: options.MaxAnswerTokens = None,
     temperature: options.Temperature = None,
     seed: options.Seed = None,
@@ -50,6 +47,7 @@ def _shared(
     json_lines: options.Json = False,
     dashboard: options.Dashboard = None,
     transcript: options.Transcript = None,
+    **knobs: float | None,
 ) -> None: ...
 
 
@@ -61,12 +59,15 @@ def with_session_flags(*, before: str) -> Callable[[Callable[..., None]], Callab
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command, eval_str=True).parameters.values())
-        shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
+        shared = list(inspect.signature(with_knobs(before="max_answer_tokens")(_shared)).parameters.values())
         context = own.pop(0)
         arguments = [each for each in own if each.default is inspect.Parameter.empty]
         flags = [each for each in own if each.default is not inspect.Parameter.empty]
         at = [each.name for each in shared].index(before)
-        parameters = [context, *arguments, *shared[:at], *flags, *shared[at:]]
+        parameters = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in (context, *arguments, *shared[:at], *flags, *shared[at:])
+        ]
         names = {each.name for each in own}
 
         def run(context: typer.Context, **values: Any) -> None:

@@ -7,16 +7,9 @@ import time
 from omnitide_cli.formats.words import clock, counted, one_line, printable, size
 from omnitide_cli.runtime.events import Migration, Retention
 from omnitide_cli.runtime.kv_state import SessionSnapshot
+from omnitide_cli.runtime.options import POLICY_ENTRIES
 
-RULES = {
-    "omnipick": "omnipick keeps the newest units whole; of older ones the markers and the first tokens of each"
-    " picture and sound, which attention leans on (sinks); of older conversation as much as its budget allows",
-    "fifo": "fifo drops whole units, the oldest first",
-    "token": "token drops the oldest tokens, wherever a unit begins or ends",
-    "streaming-llm": "streaming-llm keeps the first few tokens and the newest ones",
-    "full": "full keeps everything until the cache is full",
-    "h2o": "h2o keeps the newest tokens and those that attention has read most",
-}
+RULES = {name: f"{name} {entry.sentence}" for name, entry in POLICY_ENTRIES.items()}
 
 
 def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:

@@ -32,7 +32,14 @@ from omnitide_cli.runtime.kv_state import KvState
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
 from omnitide_cli.runtime.native_session import NativeSession
-from omnitide_cli.runtime.options import EngineOptions, ModelFiles, PromptTemplate, check_policy, check_watermarks
+from omnitide_cli.runtime.options import (
+    EngineOptions,
+    ModelFiles,
+    PromptTemplate,
+    check_policy,
+    check_watermarks,
+    is_own_policy,
+)
 from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session_file import SessionFile
@@ -404,14 +411,15 @@ class Engine:
 
 def standing_notices(model: Model, options: EngineOptions) -> list[Event]:
     """What the user should know of the settings; told with the first unit."""
+    notices: list[Event] = []
     if options.cache_type == "q8_0" and not model.caches_on_gpu:
         message = "a q8_0 cache halves memory, but makes attention several times slower on a CPU"
-        return [
-            Notice(
-                code="slow-cache-type", message=message, hint="leave out --cache-type unless you are short of memory"
-            )
-        ]
-    return []
+        hint = "leave out --cache-type unless you are short of memory"
+        notices.append(Notice(code="slow-cache-type", message=message, hint=hint))
+    if is_own_policy(options.policy):
+        message = f"{options.policy} runs in Python: each retention takes longer than with a built-in policy"
+        notices.append(Notice(code="python-policy", message=message))
+    return notices
 
 
 def _attach(model: Model, options: EngineOptions) -> NativeSession:

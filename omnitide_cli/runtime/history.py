@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from omnitide_cli.runtime.costs import Costs
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
-from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, Part, session_params
+from omnitide_cli.runtime.parameters import Parameters
+from omnitide_cli.runtime.view import ROLES, UNIT_KINDS, HistoryView, Part
 
 
 class History(HistoryView):
@@ -31,26 +32,20 @@ class History(HistoryView):
         mrope: bool = False,
         page_size: int = 64,
         subblock_size: int = 32,
-        sinks: int | None = None,
-        min_pages: int | None = None,
         span_align: int | None = None,
         position_limit: int | None = None,
         costs: Costs | None = None,
     ) -> None:
         """Raises UsageError for settings that can't be; None leaves the native default."""
-        params = session_params(options, page_size=page_size, subblock_size=subblock_size, costs=costs)
+        self._parameters = Parameters(options, self, page_size=page_size, subblock_size=subblock_size, costs=costs)
+        params = self._parameters.pointer
         params.threads = options.threads or params.threads
-        chosen = {
-            "sinks": sinks,
-            "min_pages": min_pages,
-            "span_align": span_align,
-            "position_limit": position_limit,
-        }
+        chosen = {"span_align": span_align, "position_limit": position_limit}
         for name, value in chosen.items():
             if value is not None:
                 setattr(params, name, value)
         out = ffi.new("ot_history **")
-        check(lib.ot_history_create(ffi.addressof(params), n_cells, mrope, out))
+        check(lib.ot_history_create(params, n_cells, mrope, out))
         self._handle = out[0]
 
     def __enter__(self) -> Self:
@@ -78,7 +73,7 @@ class History(HistoryView):
         check(lib.ot_history_grow(self._handle, ROLES[role], tokens))
 
     def attend(self, scores: NDArray[np.float64]) -> None:
-        """Add the attention that each token receives, in history order: what the policy h2o retains by."""
+        """Add the attention that each token receives, in history order: what policies such as h2o retain by."""
         check(self._call("attend", ffi.from_buffer("double[]", np.ascontiguousarray(scores)), len(scores)))
 
     def restore_session(self, state: NDArray[np.uint8]) -> None:

@@ -17,7 +17,7 @@ from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, load_unit_ms, scaled
 from omnitide_cli.runtime.limits import cores
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
-from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy, reads_attention
 
 CACHE_TYPES = {"f32": llama.GGML_TYPE_F32, "f16": llama.GGML_TYPE_F16, "q8_0": llama.GGML_TYPE_Q8_0}
 BYTES_PER_VALUE = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32}
@@ -143,9 +143,9 @@ class Model:
 
         `auto` is what `bench calibrate` measured to be faster for this model here. Before that: off on a CPU, where the
         plain kernels are faster for small units, and llama.cpp's choice on a GPU, and for a quantised cache, which
-        plain kernels can't read. h2o needs it off anywhere.
+        plain kernels can't read. Policies that read attention (h2o) need it off anywhere.
         """
-        if options.policy == "h2o":
+        if reads_attention(options.policy):
             check_policy(options)
             return "off"
         if options.flash_attn != "auto" or options.cache_type == "q8_0":

@@ -89,6 +89,7 @@ _ERRORS: dict[int, type[OmniTideError]] = {
     lib.OT_ERR_ENCODE: RuntimeFailure,
     lib.OT_ERR_BROKEN: RuntimeFailure,
     lib.OT_ERR_STATE: SessionFileError,
+    lib.OT_ERR_POLICY: RuntimeFailure,
 }
 
 _HINTS = {
@@ -102,10 +103,16 @@ class Interrupted(Exception):
     """The running native call was stopped by `ot_session_interrupt`; its unit was taken back."""
 
 
+raised_inside: list[BaseException] = []
+"""What Python code that native code called has raised: it can't pass through, so `check` raises it behind."""
+
+
 def check(status: int) -> None:
     """Turn a status of the C API into the error it stands for."""
     if status == lib.OT_OK:
         return
+    if status == lib.OT_ERR_POLICY and raised_inside:
+        raise raised_inside.pop()
     if status == lib.OT_ERR_INTERRUPTED:
         raise Interrupted
     raise _ERRORS.get(status, RuntimeFailure)(text(lib.ot_last_error()), _HINTS.get(status, ""))

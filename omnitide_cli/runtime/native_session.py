@@ -15,6 +15,7 @@ from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.runtime.costs import Costs
 from omnitide_cli.runtime.native import check, ffi, lib
 from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.parameters import Parameters
 from omnitide_cli.runtime.view import (
     LAYOUT_NAMES,
     LAYOUTS,
@@ -25,13 +26,13 @@ from omnitide_cli.runtime.view import (
     Part,
     Span,
     Unit,
-    session_params,
 )
 
 __all__ = ["LAYOUTS", "LAYOUT_NAMES", "EncodedImage", "NativeSession", "Span", "Unit", "log_mel"]
 
 Floats = NDArray[np.float32]
 
+MOST_LAYERS = 512
 MOST_SLICED_TOKENS = 2048
 """Ten images and their marks, however small the picture that they were cut from."""
 
@@ -63,7 +64,8 @@ class NativeSession(HistoryView):
         costs: Costs | None = None,
     ) -> None:
         """Raises ModelError when the context's memory can't be taken over."""
-        params = session_params(options, page_size=page_size, subblock_size=subblock_size, costs=costs)
+        self._parameters = Parameters(options, self, page_size=page_size, subblock_size=subblock_size, costs=costs)
+        params = self._parameters.pointer
         params.threads = threads
         params.position_limit = position_limit
         params.stock_memory = stock_memory
@@ -72,7 +74,7 @@ class NativeSession(HistoryView):
         out = ffi.new("ot_session **")
         check(
             lib.ot_session_create(
-                ffi.cast("void *", context_address), ffi.cast("void *", mtmd_address), ffi.addressof(params), out
+                ffi.cast("void *", context_address), ffi.cast("void *", mtmd_address), params, out
             )
         )
         self._handle = out[0]
@@ -216,12 +218,23 @@ class NativeSession(HistoryView):
         return out
 
     def keys(self, layer: int, cells: Sequence[int]) -> Floats:
-        """Key rows [len(cells), width] of one layer, dequantised."""
-        width = lib.ot_session_key_width(self._open, layer)
+        """Key rows [len(cells), width] of one layer, dequantised. A quantised cache may keep them turned by a Hadamard
+        matrix."""
+        return self._rows(lib.ot_session_key, lib.ot_session_key_width(self._open, layer), layer, cells)
+
+    def values(self, layer: int, cells: Sequence[int]) -> Floats:
+        """Value rows [len(cells), width] of one layer, as `keys`."""
+        return self._rows(lib.ot_session_value, lib.ot_session_value_width(self._open, layer), layer, cells)
+
+    def _rows(self, read: Any, width: int, layer: int, cells: Sequence[int]) -> Floats:
         out = np.empty((len(cells), width), dtype=np.float32)
         for row, cell in zip(out, cells, strict=True):
-            check(lib.ot_session_key(self._open, layer, int(cell), ffi.from_buffer("float[]", row), width))
+            check(read(self._open, layer, int(cell), ffi.from_buffer("float[]", row), width))
         return out
+
+    def layers(self) -> list[int]:
+        """Layers that have keys and values, ascending: some models skip some."""
+        return [layer for layer in range(MOST_LAYERS) if lib.ot_session_key_width(self._open, layer)]
 
     def encode_image(self, rgb: NDArray[np.uint8], n_embd: int) -> EncodedImage:
         """What the encoder makes of a picture [H, W, 3]; the history stays as it is."""

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from omnitide_cli.errors import UsageError
+from omnitide_cli.runtime._registry import LAYOUTS as LAYOUT_ENTRIES
+from omnitide_cli.runtime._registry import POLICIES as POLICY_ENTRIES
+from omnitide_cli.runtime._registry import ChosenKnobs, Knobs, Layout, Policy
 
-Policy = Literal["omnipick", "full", "fifo", "token", "streaming-llm", "h2o"]
-Layout = Literal["auto", "class-packing", "ordered-suffix", "hole-filling", "native", "eager"]
+__all__ = ["LAYOUT_ENTRIES", "POLICY_ENTRIES", "ChosenKnobs", "Layout", "Policy"]
+
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]
 FlashAttention = Literal["auto", "on", "off"]
 
-POLICIES: tuple[str, ...] = get_args(Policy)
-LAYOUTS: tuple[str, ...] = get_args(Layout)
+POLICIES = tuple(POLICY_ENTRIES)
+LAYOUTS = tuple(LAYOUT_ENTRIES)
+KNOBS = {knob.field: knob for entry in (*POLICY_ENTRIES.values(), *LAYOUT_ENTRIES.values()) for knob in entry.knobs}
+"""Settings of policies and layouts, by their field in `EngineOptions`."""
 POSITIONS: tuple[str, ...] = get_args(Positions)
 
 DEFAULT_MAX_ANSWER_TOKENS = 128
@@ -49,18 +54,16 @@ class ModelFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """Settings of a session; counts are tokens (= cells) unless the name says otherwise."""
+class EngineOptions(Knobs):
+    """Settings of a session, those of policies and layouts included; counts are tokens (= cells) unless the name says
+    otherwise."""
 
     policy: str = "omnipick"
+    """One of POLICIES, or FILE.py:FUNCTION (see own_policy.py)."""
     layout: str = "auto"
     positions: str = "compact"
     high_watermark: int = 2500
     low_watermark: int = 1800
-    recent_units: int | None = None  # None: as many as fit the low watermark
-    image_sinks: int = 4
-    audio_sinks: int = 4
-    text_budget: int = 256
     unit_tokens: int = 512  # the largest media unit expected
     ctx: int | None = None  # None: high watermark + the largest unit + the longest answer, in whole pages
     least_ctx: int = 0  # cells that a saved session lies in
@@ -74,16 +77,7 @@ class EngineOptions:
     costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
 
 
-COUNTS = (
-    "high_watermark",
-    "low_watermark",
-    "recent_units",
-    "image_sinks",
-    "audio_sinks",
-    "text_budget",
-    "max_answer_tokens",
-    "ctx",
-)
+COUNTS = ("high_watermark", "low_watermark", *KNOBS, "max_answer_tokens", "ctx")
 
 
 def check_watermarks(options: EngineOptions) -> None:
@@ -107,17 +101,34 @@ def check_watermarks(options: EngineOptions) -> None:
         )
 
 
+def is_own_policy(name: str) -> bool:
+    """Whether a policy is the user's own: FILE.py:FUNCTION."""
+    file, colon, function = name.rpartition(":")
+    return bool(colon) and file.endswith(".py") and function.isidentifier()
+
+
+def reads_attention(policy: str) -> bool:
+    """Whether a policy retains by the attention that tokens receive. Raises UsageError for one that isn't there."""
+    if is_own_policy(policy):
+        from omnitide_cli.runtime.own_policy import load_policy
+
+        return "attention" in load_policy(policy).wants
+    return POLICY_ENTRIES[policy].reads_attention
+
+
 def check_policy(options: EngineOptions) -> None:
-    """Raise UsageError for a policy that these kernels can't serve: h2o reads what flash attention never writes."""
-    if options.policy != "h2o":
+    """Raise UsageError for a policy that these kernels can't serve (flash attention never writes what h2o reads), and
+    for one of the user's own that can't be loaded."""
+    if not reads_attention(options.policy):
         return
     if options.flash_attn == "on":
         raise UsageError(
-            "--policy h2o needs attention weights, which flash attention doesn't expose",
+            f"--policy {options.policy} needs attention weights, which flash attention doesn't expose",
             "use --flash-attn off, or choose another policy",
         )
     if options.cache_type == "q8_0":
         raise UsageError(
-            "--policy h2o needs attention weights, and a q8_0 cache needs flash attention, which doesn't expose them",
+            f"--policy {options.policy} needs attention weights, and a q8_0 cache needs flash attention, which doesn't"
+            " expose them",
             "use --cache-type f16, or choose another policy",
         )

@@ -8,24 +8,22 @@ from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from omnitide_cli.errors import SessionFileError
+from omnitide_cli.runtime._registry import Knobs
 
 MOST = 1 << 53
 LONGEST_S = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class SavedOptions:
-    """Settings that belong to the history, not to the machine: as in `EngineOptions`."""
+class SavedOptions(Knobs):
+    """Settings that belong to the history, not to the machine: as in `EngineOptions`, those of policies and layouts
+    included, which a file from before they were there may lack."""
 
     policy: str
     layout: str
     positions: str
     high_watermark: int
     low_watermark: int
-    recent_units: int | None
-    image_sinks: int
-    audio_sinks: int
-    text_budget: int
     ctx: int | None
     cache_type: str
     flash_attn: str

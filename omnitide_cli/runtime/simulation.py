@@ -11,7 +11,7 @@ from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.events import KvBytes, SessionStarted
 from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.kv_state import KvState, Moment, SessionSnapshot, Simulation
-from omnitide_cli.runtime.options import EngineOptions, check_watermarks
+from omnitide_cli.runtime.options import EngineOptions, check_watermarks, is_own_policy, reads_attention
 from omnitide_cli.runtime.reports import migration, retention
 from omnitide_cli.runtime.sizing import check_low_watermark, whole_pages
 from omnitide_cli.runtime.timeline import Timeline
@@ -89,11 +89,7 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
     if not (stream.image or stream.audio):
         raise UsageError("the units are empty", "give --image N or --audio N")
     check_watermarks(options)
-    if options.policy == "h2o":
-        raise UsageError(
-            "--policy h2o keeps what a model attends to, and a simulation has no model",
-            "choose another policy, or inspect a real session that uses h2o",
-        )
+    check_simulated(options.policy)
     check_low_watermark(options, stream.system_tokens)
     full = options.policy == "full"
     most = stream.system_tokens + stream.units * tokens if full else options.high_watermark + tokens
@@ -147,6 +143,21 @@ def simulate(options: EngineOptions, stream: Stream, *, page_size: int = 64, byt
         rows_shifted=record.rows_shifted,
         migrations=record.migrations,
     )
+
+
+def check_simulated(policy: str) -> None:
+    """Raise UsageError for a policy that needs a model."""
+    if is_own_policy(policy):
+        from omnitide_cli.runtime.own_policy import load_policy
+
+        wants = " and ".join(sorted(load_policy(policy).wants))
+    else:
+        wants = "attention" if reads_attention(policy) else ""
+    if wants:
+        raise UsageError(
+            f"--policy {policy} reads {wants}, and a simulation has no model",
+            f"choose another policy, or inspect a real session that uses {policy}",
+        )
 
 
 def _about(options: EngineOptions, state: KvState) -> SessionStarted:

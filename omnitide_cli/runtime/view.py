@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import RuntimeFailure
-from omnitide_cli.runtime.costs import Costs, kernel_of
 from omnitide_cli.runtime.events import KvBytes
 from omnitide_cli.runtime.kv_state import CellClasses, KvState, SpanState, UnitState
 from omnitide_cli.runtime.native import check, ffi, lib
-from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.options import LAYOUT_ENTRIES, POLICY_ENTRIES
 
-POLICIES = {
-    "full": lib.OT_POLICY_FULL,
-    "omnipick": lib.OT_POLICY_OMNIPICK,
-    "fifo": lib.OT_POLICY_FIFO,
-    "token": lib.OT_POLICY_TOKEN,
-    "streaming-llm": lib.OT_POLICY_STREAMING_LLM,
-    "h2o": lib.OT_POLICY_H2O,
-}
-LAYOUTS = {
-    "native": lib.OT_PLANNER_NATIVE,
-    "eager": lib.OT_PLANNER_EAGER,
-    "class-packing": lib.OT_PLANNER_CLASS_PACKING,
-    "ordered-suffix": lib.OT_PLANNER_ORDERED_SUFFIX,
-    "hole-filling": lib.OT_PLANNER_HOLE_FILLING,
-    "auto": lib.OT_PLANNER_AUTO,
-}
+POLICIES = {name: entry.number for name, entry in POLICY_ENTRIES.items()}
+LAYOUTS = {name: entry.number for name, entry in LAYOUT_ENTRIES.items()}
 LAYOUT_NAMES = {value: name for name, value in LAYOUTS.items()}
 POSITIONS = {"compact": lib.OT_POSITIONS_COMPACT, "sparse": lib.OT_POSITIONS_SPARSE}
 ROLES = {
@@ -86,28 +71,6 @@ class Unit:
     start_s: float
     end_s: float
     spans: tuple[Span, ...]
-
-
-def session_params(options: EngineOptions, *, page_size: int, subblock_size: int, costs: Costs | None = None) -> Any:
-    """An `ot_session_params` with what `options` say about the history; `costs` for auto instead of the default."""
-    params = lib.ot_session_default_params()
-    params.policy = POLICIES[options.policy]
-    params.high_watermark = options.high_watermark
-    params.low_watermark = options.low_watermark
-    params.recent_units = options.recent_units or 0
-    params.image_sinks = options.image_sinks
-    params.audio_sinks = options.audio_sinks
-    params.text_budget = options.text_budget
-    params.planner = LAYOUTS[options.layout]
-    params.positions = POSITIONS[options.positions]
-    params.page_size = page_size
-    params.subblock_size = subblock_size
-    flash_attention = options.flash_attn != "off"
-    params.cost.kernel = KERNELS[kernel_of(options.cache_type, flash_attention=flash_attention, on_gpu=False)]
-    if costs:
-        for name, value in asdict(costs).items():
-            setattr(params.cost, name, KERNELS[value] if name == "kernel" else value)
-    return params
 
 
 class HistoryView:

@@ -20,6 +20,7 @@ from omnitide_cli.runtime.options import (
     FlashAttention,
     ModelFiles,
     Positions,
+    is_own_policy,
 )
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
 from omnitide_cli.runtime.session_file import SessionFile, damaged, read_session
@@ -45,7 +46,8 @@ class Resumption:
             self.file: SessionFile = read_session(path)
             self.saved: Saved = self.file.saved
             for name, known in NAMES.items():
-                if getattr(self.saved.options, name) not in known:
+                value = getattr(self.saved.options, name)
+                if value not in known and not (name == "policy" and is_own_policy(value)):
                     damaged(path, f"its '{name}' is damaged")
         except SessionFileError as error:
             raise SessionFileError(error.message, f"{error.hint}, or start afresh without --resume") from error
@@ -57,6 +59,11 @@ class Resumption:
             raise UsageError(
                 f"--cache-type {wanted['cache_type']}: {self.path} was saved with {saved.options.cache_type}",
                 "leave out --cache-type, or start afresh without --resume",
+            )
+        if wanted.get("policy") is None and is_own_policy(saved.options.policy):
+            raise UsageError(
+                f"{self.path} was saved with the policy {saved.options.policy}, and a session file may not run code",
+                f"say --policy {saved.options.policy} if you trust it, or choose another policy",
             )
         merged = asdict(saved.options) | {name: value for name, value in wanted.items() if value is not None}
         if merged["policy"] == saved.options.policy == "full" and merged["ctx"] is None:

@@ -54,7 +54,7 @@ def test_without_a_shape_bytes_are_unknown(omnitide: Omnitide) -> None:
 def test_attention_can_not_be_simulated(omnitide: Omnitide) -> None:
     result = omnitide(*PRESSURE, "--policy", "h2o")
     assert (result.code, result.out) == (2, "")
-    assert "--policy h2o keeps what a model attends to" in result.err
+    assert "--policy h2o reads attention, and a simulation has no model" in result.err
     assert "Choose another policy" in result.err
 
 

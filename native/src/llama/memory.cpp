@@ -215,6 +215,26 @@ void TideMemory::restore(const SavedRows & rows, const std::vector<PlacedCell> &
     }
 }
 
+namespace {
+
+std::vector<float> as_floats(ggml_type type, const std::vector<uint8_t> & raw) {
+    std::vector<float> row(raw.size() / ggml_type_size(type) * static_cast<size_t>(ggml_blck_size(type)));
+    if (type == GGML_TYPE_F32) {
+        std::memcpy(row.data(), raw.data(), raw.size());
+    } else {
+        ggml_get_type_traits(type)->to_float(raw.data(), row.data(), static_cast<int64_t>(row.size()));
+    }
+    return row;
+}
+
+std::vector<float> row_as_floats(const ggml_tensor * rows, uint32_t cell) {
+    std::vector<uint8_t> raw(ggml_row_size(rows->type, rows->ne[0]));
+    ggml_backend_tensor_get(rows, raw.data(), cell * raw.size(), raw.size());
+    return as_floats(rows->type, raw);
+}
+
+}  // namespace
+
 std::unique_ptr<CacheHandle> CacheHandle::attach(llama_context & context, std::string & reason) {
     llama_memory_ptr & memory = access::memory_of(context);
     reason = refusal(context, memory.get());
@@ -323,19 +343,25 @@ std::vector<uint32_t> CacheHandle::layers() const { return memory_ ? memory_->ca
 ggml_type CacheHandle::key_type(uint32_t layer) const { return memory_->cache().get_k_storage(static_cast<int32_t>(layer))->type; }
 
 std::vector<float> CacheHandle::key_row(uint32_t layer, uint32_t cell) const {
-    const size_t width = key_width(layer);
+    if (key_width(layer) == 0 || cell >= n_cells()) return {};
+    context_.synchronize();
+    return row_as_floats(memory_->cache().get_k_storage(static_cast<int32_t>(layer)), cell);
+}
+
+size_t CacheHandle::value_width(uint32_t layer) const {
+    return key_width(layer) == 0 ? 0 : static_cast<size_t>(value_storage(memory_->cache(), layer)->ne[0]);
+}
+
+std::vector<float> CacheHandle::value_row(uint32_t layer, uint32_t cell) const {
+    const size_t width = value_width(layer);
     if (width == 0 || cell >= n_cells()) return {};
     context_.synchronize();
-    const ggml_tensor * keys = memory_->cache().get_k_storage(static_cast<int32_t>(layer));
-    std::vector<uint8_t> raw(ggml_row_size(keys->type, keys->ne[0]));
-    ggml_backend_tensor_get(keys, raw.data(), cell * keys->nb[1], raw.size());
-    std::vector<float> row(width);
-    if (keys->type == GGML_TYPE_F32) {
-        std::memcpy(row.data(), raw.data(), raw.size());
-    } else {
-        ggml_get_type_traits(keys->type)->to_float(raw.data(), row.data(), static_cast<int64_t>(width));
-    }
-    return row;
+    const ggml_tensor * values = value_storage(memory_->cache(), layer);
+    if (!transposed_values()) return row_as_floats(values, cell);
+    const size_t element = ggml_type_size(values->type);
+    std::vector<uint8_t> raw(width * element);
+    for (size_t j = 0; j < width; ++j) ggml_backend_tensor_get(values, raw.data() + j * element, (j * n_cells() + cell) * element, element);
+    return as_floats(values->type, raw);
 }
 
 }  // namespace ot

@@ -65,6 +65,9 @@ public:
     // One layer's key row as floats; empty when there is no such layer or cell.
     std::vector<float> key_row(uint32_t layer, uint32_t cell) const;
     size_t key_width(uint32_t layer) const;
+    // The same of its values. A quantised cache may keep both turned by a Hadamard matrix.
+    std::vector<float> value_row(uint32_t layer, uint32_t cell) const;
+    size_t value_width(uint32_t layer) const;
     std::vector<uint32_t> layers() const;  // that have keys of their own
     ggml_type key_type(uint32_t layer) const;  // REQUIRES: a layer of those
 

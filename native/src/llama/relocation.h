@@ -1,6 +1,8 @@
 // Relocation: position shift and migration of cached rows, fused into one graph over all layers.
 #pragma once
 
+#include "row.h"
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,12 +14,6 @@ class llama_kv_cache;
 namespace ot {
 
 class OriginalKeys;
-
-// Row `src` goes to `dst`, its keys shifted by `delta` positions. src == dst: only shifted; delta == 0: only moved.
-struct Row {
-    uint32_t src, dst;
-    int32_t delta;
-};
 
 // The whole tensor behind the cache's view of a layer's values.
 ggml_tensor * value_storage(llama_kv_cache & cache, uint32_t layer);

@@ -4,7 +4,6 @@
 // once filled such holes keep the rest of many pages active for as long as they are recent: 33 pages on average where 27
 // suffice, in the 60-unit run of the issue. So a second step empties what is then the sparsest page, whatever class it
 // holds, as long as holes below it can take its entries: sparse pages cost few moves and win a whole page each.
-#include "page/page.h"
 #include "page/plan.h"
 
 #include <algorithm>
@@ -120,7 +119,7 @@ private:
 
 }  // namespace
 
-MigrationPlan plan_class_packing(const Layout & layout) {
+MigrationPlan plan_class_packing(const Layout & layout, const PlannerSettings &, const Forecast &) {
     const LayoutStats before = layout.stats();
     Packing packing(layout);
     packing.pack_selected();

@@ -1,12 +1,11 @@
 // Eager compaction: everything packed to a contiguous prefix. The oracle of the paper's figure 15.
-#include "page/page.h"
 #include "page/plan.h"
 
 #include <utility>
 
 namespace ot {
 
-MigrationPlan plan_eager(const Layout & layout) {
+MigrationPlan plan_eager(const Layout & layout, const PlannerSettings &, const Forecast &) {
     const LayoutStats before = layout.stats();
     std::vector<Move> moves;
     Cell dst = 0;

@@ -2,7 +2,6 @@
 //
 // What lies behind the end of the shortest span has to move, nothing else does: the order of cells means nothing to
 // attention. Eager and ordered-suffix keep the order and so move everything behind the first hole.
-#include "page/page.h"
 #include "page/plan.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 
 namespace ot {
 
-MigrationPlan plan_hole_filling(const Layout & layout) {
+MigrationPlan plan_hole_filling(const Layout & layout, const PlannerSettings &, const Forecast &) {
     const LayoutStats before = layout.stats();
     const Cell last = layout.end();
     uint32_t end = layout.used();  // of the shortest span: must-keep cells stay in it

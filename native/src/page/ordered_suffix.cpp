@@ -3,7 +3,6 @@
 // "Short enough" is within `min_pages` of the shortest span that packing can reach. The paper says what a plan must win at
 // least, not what it may leave; the shortest suffix that wins just that leaves more behind round after round (2,380 cells
 // on average where 1,712 suffice, in the 60-unit run of the issue).
-#include "page/page.h"
 #include "page/plan.h"
 
 #include <algorithm>
@@ -22,7 +21,8 @@ std::vector<Move> pack_behind(Cell begin, const std::vector<Cell> & used, size_t
 
 }  // namespace
 
-MigrationPlan plan_ordered_suffix(const Layout & layout, uint32_t min_pages) {
+MigrationPlan plan_ordered_suffix(const Layout & layout, const PlannerSettings & settings, const Forecast &) {
+    const uint32_t min_pages = settings.min_pages;
     const Geometry & geometry = layout.geometry();
     const LayoutStats before = layout.stats();
     std::vector<Cell> used;

@@ -1,7 +1,6 @@
 // OmniPage: where the history lies. Section 6 of the OmniTide paper; the exact rules fill in what it leaves open.
 //
-// A layout says what each cell holds; planners are pure functions layout -> MigrationPlan with the state before and
-// after, simulated. Nothing here looks at contents or knows llama.cpp.
+// A layout says what each cell holds. What moves is planner.h's. Nothing here looks at contents or knows llama.cpp.
 #pragma once
 
 #include "ledger/ledger.h"
@@ -74,36 +73,9 @@ enum class Placement : uint8_t { Class, Span, Native };
 // ubatches of a unit finds the cells that llama.cpp's one a ubatch would.
 std::vector<Cell> place(const Layout & layout, uint32_t n, Placement placement, uint32_t & head);
 
-// --- planners: what moves ------------------------------------------------------------------------------------------
-
-// The values are part of the C API (OT_PLANNER_*). Auto picks the cheapest predicted among the others.
-enum class Planner : uint8_t { Native, Eager, ClassPacking, OrderedSuffix, Auto, HoleFilling };
-
-Placement placement_for(Planner planner);
-
 struct Move {
     Cell src, dst;
 };
-
-struct PlannerSettings {
-    Planner planner = Planner::Auto;
-    uint32_t min_pages = 4;  // ordered-suffix: pages of span that a plan must win; it leaves fewer than that behind
-};
-
-struct MigrationPlan {
-    Planner planner = Planner::Native;  // who made it (never Auto)
-    bool accepted = false;
-    const char * reason = "";           // a static text: why not, or what it wins
-    std::vector<Move> moves;            // all sources distinct, all destinations distinct; empty unless accepted
-    LayoutStats before, after;          // after == before unless accepted
-};
-
-// What each moves stands at the top of its file; auto, which weighs them, is in auto.h.
-MigrationPlan plan_native(const Layout & layout);
-MigrationPlan plan_eager(const Layout & layout);
-MigrationPlan plan_class_packing(const Layout & layout);
-MigrationPlan plan_ordered_suffix(const Layout & layout, uint32_t min_pages);
-MigrationPlan plan_hole_filling(const Layout & layout);
 
 // The layout after the moves (sources become free first: moves are gather-then-scatter).
 Layout moved(const Layout & layout, const std::vector<Move> & moves);

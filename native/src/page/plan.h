@@ -1,7 +1,7 @@
 // How a planner closes its plan. For the planners alone.
 #pragma once
 
-#include "page/page.h"
+#include "page/planner.h"
 
 #include <utility>
 

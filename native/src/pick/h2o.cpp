@@ -34,32 +34,6 @@ std::vector<bool> heaviest(const std::vector<double> & scores, uint32_t older, u
     return heavy;
 }
 
-// Keeps of the tokens behind the system unit those that `keep` says.
-RetentionPlan keep_tokens(const Ledger & ledger, const std::vector<bool> & keep) {
-    std::vector<UnitCut> cuts;
-    size_t token = 0;
-    for (uint32_t i = evictable_begin(ledger); i < ledger.units().size(); ++i) {
-        const Unit & unit = ledger.units()[i];
-        UnitCut cut;
-        cut.unit = i;
-        uint32_t kept = 0;
-        for (uint32_t s = 0; s < unit.spans.size(); ++s) {
-            for (uint32_t t = 0; t < unit.spans[s].length; ++t) {
-                if (!keep[token++]) continue;
-                kept += 1;
-                const bool follows = !cut.keep.empty() && cut.keep.back().span == s && cut.keep.back().end == t;
-                if (follows) {
-                    cut.keep.back().end += 1;
-                } else {
-                    cut.keep.push_back({s, t, t + 1});
-                }
-            }
-        }
-        if (kept < unit.tokens()) cuts.push_back(std::move(cut));
-    }
-    return finish_plan(ledger, std::move(cuts));
-}
-
 }  // namespace
 
 RetentionPlan plan_h2o(const Ledger & ledger, const PickSettings & settings) {

@@ -1,28 +1,45 @@
 // OmniPick: which history stays. Section 5 of the OmniTide paper; what it leaves open is decided here.
 //
-// A policy is a pure function (ledger, settings) -> RetentionPlan: same input, same plan. H2O alone reads attention, as the
-// scores that the ledger has of it.
+// A policy is a pure function (ledger, settings) -> RetentionPlan: same input, same plan. Those that read attention take
+// the scores that the ledger has of it. policies.def lists them.
 #pragma once
 
+#include "knob.h"
 #include "ledger/ledger.h"
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace ot {
 
-// The values are part of the C API (OT_POLICY_*).
-enum class Policy : uint8_t { Full, OmniPick, Fifo, Token, StreamingLlm, H2o };
+enum class Policy : uint8_t {
+#define POLICY(value, Enumerator, name, reads, sentence, knobs) Enumerator = value,
+#include "pick/policies.def"
+};
+
+struct PickSettings;
+
+// A policy of the caller's own: for each token, in history order, whether it stays. Throws PolicyError to give up.
+using KeepRule = std::function<std::vector<bool>(const Ledger & ledger, const PickSettings & settings)>;
+
+struct PolicyError {
+    std::string what;
+};
 
 struct PickSettings {
     Policy policy = Policy::OmniPick;
     uint32_t high_watermark = 2500;  // retention starts above this many history tokens
     uint32_t low_watermark = 1800;   // and aims at this many
-    uint32_t recent_units = 0;       // newest media units kept whole; 0 = as many as fit the low watermark
-    uint32_t image_sinks = 4;        // first tokens kept of each image span of an older unit
-    uint32_t audio_sinks = 4;        // the same for sound
-    uint32_t text_budget = 256;      // tokens of older text and responses together
-    uint32_t sinks = 2;              // streaming-llm: first tokens after the system unit
+
+    KeepRule rule;                      // in place of `policy`, if there is one
+    bool rule_reads_attention = false;
+
+#define KNOB(type, name, value, least, metavar, sentence) type name = value;
+#define POLICY(value, Enumerator, name, reads, sentence, knobs) knobs
+#include "pick/policies.def"
 };
 
 struct RetentionPlan {
@@ -35,7 +52,26 @@ struct RetentionPlan {
     uint32_t dropped_units = 0;  // units that vanish in this plan
 };
 
-// Dispatches to the policy. Returns an untriggered plan when history <= high watermark or the policy is `full`.
+// Dispatches to the policy. Returns an untriggered plan when history <= high watermark or the policy deletes nothing.
+// Throws PolicyError where the caller's own rule does, or where it lets go what must stay: the system unit, and of the
+// newest unit the last token.
 RetentionPlan plan_retention(const Ledger & ledger, const PickSettings & settings);
+
+// Whether scores have to be counted, and whether anything is ever deleted.
+bool reads_attention(const PickSettings & settings);
+bool deletes(const PickSettings & settings);
+
+// A line of policies.def.
+struct PolicyEntry {
+    Policy policy;
+    const char * name;  // with underscores
+    bool reads_attention;
+    RetentionPlan (*plan)(const Ledger & ledger, const PickSettings & settings);
+};
+
+const std::vector<PolicyEntry> & policies();
+
+// Sets the knob of that name.
+KnobFit set_knob(PickSettings & settings, std::string_view name, double value);
 
 }  // namespace ot

@@ -1,7 +1,5 @@
 #include "session/history.h"
 
-#include "page/auto.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -9,10 +7,10 @@ namespace ot {
 namespace {
 
 // One row a survivor: a shifted one that also moves must not be two.
-std::vector<Relocated> fuse(const std::vector<Shift> & shifts, const std::vector<Move> & moves, uint32_t n_cells) {
+std::vector<Row> fuse(const std::vector<Shift> & shifts, const std::vector<Move> & moves, uint32_t n_cells) {
     std::vector<Cell> target(n_cells, kNoCell);
     for (const Move & move : moves) target[move.src] = move.dst;
-    std::vector<Relocated> rows;
+    std::vector<Row> rows;
     rows.reserve(shifts.size() + moves.size());
     for (const Shift & shift : shifts) {
         Cell & dst = target[shift.cell];
@@ -69,22 +67,14 @@ void History::occupy(const std::vector<Cell> & cells, CellClass cls) {
 }
 
 MigrationPlan History::plan_migration(const std::vector<Shift> & shifts) const {
-    const PlannerSettings & page = settings_.page;
-    switch (page.planner) {
-        case Planner::Native: return plan_native(layout_);
-        case Planner::Eager: return plan_eager(layout_);
-        case Planner::ClassPacking: return plan_class_packing(layout_);
-        case Planner::OrderedSuffix: return plan_ordered_suffix(layout_, page.min_pages);
-        case Planner::HoleFilling: return plan_hole_filling(layout_);
-        case Planner::Auto: break;
-    }
-    Outlook outlook;
+    Forecast forecast;
+    forecast.cost = settings_.cost;
     const uint32_t high = settings_.pick.high_watermark;
-    outlook.arriving = high > ledger_.tokens() ? high - ledger_.tokens() : 0;
-    outlook.work = expected_work(ledger_, outlook.arriving);
-    outlook.shifted.resize(layout_.size());
-    for (const Shift & shift : shifts) outlook.shifted[shift.cell] = true;
-    return plan_auto(layout_, page.min_pages, settings_.cost, outlook);
+    forecast.arriving = high > ledger_.tokens() ? high - ledger_.tokens() : 0;
+    forecast.work = expected_work(ledger_, forecast.arriving);
+    forecast.shifted.resize(layout_.size());
+    for (const Shift & shift : shifts) forecast.shifted[shift.cell] = true;
+    return ot::plan_migration(layout_, settings_.page, forecast);
 }
 
 Upkeep History::maintain(uint32_t limit) {
@@ -103,9 +93,7 @@ Upkeep History::maintain(uint32_t limit) {
 
     layout_ = classify(ledger_, layout_.size(), settings_.geometry);
     upkeep.migration = plan_migration(cut.shifts);
-    if (settings_.page.planner == Planner::Auto) {
-        placement_ = upkeep.migration.planner == Planner::ClassPacking ? Placement::Class : Placement::Span;
-    }
+    placement_ = placement_after(settings_.page.planner, upkeep.migration);
     upkeep.rows = fuse(cut.shifts, upkeep.migration.moves, layout_.size());
     upkeep.rows_moved = static_cast<uint32_t>(upkeep.migration.moves.size());
     upkeep.rows_shifted = static_cast<uint32_t>(cut.shifts.size());

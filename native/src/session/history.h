@@ -4,8 +4,9 @@
 
 #include "ledger/ledger.h"
 #include "page/cost.h"
-#include "page/page.h"
+#include "page/planner.h"
 #include "pick/pick.h"
+#include "row.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,18 +23,12 @@ struct HistorySettings {
     Position position_limit = 0;  // of the model; sparse positions that come near it are closed up once. 0: none
 };
 
-// A survivor that changes its place or its position.
-struct Relocated {
-    Cell src, dst;
-    Position delta;
-};
-
 // One round of upkeep: what was deleted, what moves, what shifts.
 struct Upkeep {
     RetentionPlan retention;
     MigrationPlan migration;
     std::vector<Cell> freed;
-    std::vector<Relocated> rows;
+    std::vector<Row> rows;  // survivors that change their place or their position
     uint32_t rows_moved = 0;
     uint32_t rows_shifted = 0;
 };
@@ -41,7 +36,7 @@ struct Upkeep {
 // What becomes of a history that is given units back, or loses them again.
 struct Recollection {
     std::vector<Cell> cells;      // of the units, in token order; sorted where they are freed
-    std::vector<Relocated> rows;  // what stands behind them, and shifts
+    std::vector<Row> rows;  // what stands behind them, and shifts
 };
 
 class History {

@@ -6,8 +6,8 @@
 namespace ot {
 namespace {
 
-std::vector<Relocated> in_place(const std::vector<Shift> & shifts) {
-    std::vector<Relocated> rows;
+std::vector<Row> in_place(const std::vector<Shift> & shifts) {
+    std::vector<Row> rows;
     rows.reserve(shifts.size());
     for (const Shift & shift : shifts) rows.push_back({shift.cell, shift.cell, shift.delta});
     return rows;

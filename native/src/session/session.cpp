@@ -17,11 +17,11 @@ bool is_mrope(const llama_model & model) {
 
 // Null: llama.cpp's own memory. Whatever is refused here or later leaves the context as it was.
 std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSettings & settings) {
-    if (settings.history.pick.policy == Policy::H2o && uses_flash_attention(context)) {
-        throw Failure{OT_ERR_UNSUPPORTED, "the policy h2o needs attention weights, which flash attention doesn't expose"};
+    if (reads_attention(settings.history.pick) && uses_flash_attention(context)) {
+        throw Failure{OT_ERR_UNSUPPORTED, "the policy needs attention weights, which flash attention doesn't expose"};
     }
     if (settings.stock_memory) {
-        if (settings.history.pick.policy != Policy::Full) throw Failure{OT_ERR_ARGUMENT, "llama.cpp's own memory supports only the policy full"};
+        if (deletes(settings.history.pick)) throw Failure{OT_ERR_ARGUMENT, "llama.cpp's own memory supports only the policy full"};
         if (llama_memory_seq_pos_max(llama_get_memory(&context), 0) != -1) throw Failure{OT_ERR_UNSUPPORTED, "the context is not empty"};
         return nullptr;
     }
@@ -176,7 +176,7 @@ Ingested Session::commit(bool want_logits) {
 
 void Session::make_room(uint32_t n) {
     if (history_.free_cells() >= n) return;
-    if (n < n_cells() && history_.settings().pick.policy != Policy::Full) {
+    if (n < n_cells() && deletes(history_.settings().pick)) {
         if (Maintained done = maintain(n_cells() - n); done.upkeep.retention.triggered) forced_.push_back(std::move(done));
     }
     if (history_.free_cells() < n) {
@@ -372,7 +372,12 @@ Maintained Session::maintain(uint32_t limit) {
     broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart
     Maintained done;
     const Stopwatch planning;
-    done.upkeep = history_.maintain(limit);
+    try {
+        done.upkeep = history_.maintain(limit);
+    } catch (const PolicyError &) {  // thrown before anything is changed
+        broken_ = false;
+        throw;
+    }
     done.plan_ms = planning.ms();
     if (!done.upkeep.retention.triggered) {
         broken_ = false;
@@ -381,10 +386,7 @@ Maintained Session::maintain(uint32_t limit) {
 
     const Stopwatch migrating;
     if (cache_) {
-        std::vector<Row> rows;
-        rows.reserve(done.upkeep.rows.size());
-        for (const Relocated & row : done.upkeep.rows) rows.push_back({row.src, row.dst, row.delta});
-        if (!cache_->relocate(rows, done.upkeep.freed)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
+        if (!cache_->relocate(done.upkeep.rows, done.upkeep.freed)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};
     }
     broken_ = false;
     done.migrate_ms = migrating.ms();

@@ -139,7 +139,7 @@ private:
     void decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
                     uint32_t end, bool as_rows, size_t first_row, bool want_logits);
     void take_back(const std::vector<Cell> & cells, Position from);
-    bool counts_attention() const { return history_.settings().pick.policy == Policy::H2o; }
+    bool counts_attention() const { return reads_attention(history_.settings().pick); }
     void count_attention();  // of what was decoded last
     void append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits);
     static bool abort_callback(void * session);

@@ -12,7 +12,7 @@ import typer
 
 from omnitide_cli.commands import options
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.options import POLICIES
+from omnitide_cli.runtime.options import POLICIES, is_own_policy
 
 if TYPE_CHECKING:
     from omnitide_cli.runtime.options import EngineOptions
@@ -78,7 +78,7 @@ def policies_to_compare(wanted: Sequence[str] | None, chosen: EngineOptions) -> 
     """Those asked for, else all that the settings allow. Raises UsageError."""
     from omnitide_cli.runtime.options import check_policy
 
-    options.check_names("policy", wanted or (), POLICIES)
+    options.check_names("policy", [name for name in wanted or () if not is_own_policy(name)], POLICIES)
     names = []
     for policy in dict.fromkeys(wanted or POLICIES):
         try:

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from omnitide_cli.runtime.options import EngineOptions
 
 
+@options.with_knobs(before="threads")
 def quality(
     policies: Annotated[
         list[str] | None,
@@ -67,15 +68,12 @@ def quality(
         list[str] | None,
         typer.Option("--positions", help="compact or sparse. Repeatable.", show_default="compact"),
     ] = None,
-    recent_units: options.RecentUnits = None,
-    image_sinks: options.ImageSinks = None,
-    audio_sinks: options.AudioSinks = None,
-    text_budget: options.TextBudget = None,
     threads: options.Threads = None,
     cache_type: options.CacheTypeOption = None,
     flash_attn: options.FlashAttentionOption = None,
     out: Out = None,
     json_lines: Json = False,
+    **knobs: Any,
 ) -> None:
     """Ask about generated streams under each eviction policy, and count the right answers.
 
@@ -98,12 +96,8 @@ def quality(
 
     options.check_names("positions", positions or (), POSITIONS)
     manifest = find_manifest(model)
-    flags = {
+    flags: dict[str, Any] = knobs | {
         "layout": layout,
-        "recent_units": recent_units,
-        "image_sinks": image_sinks,
-        "audio_sinks": audio_sinks,
-        "text_budget": text_budget,
         "threads": threads,
         "cache_type": cache_type,
         "flash_attn": flash_attn,
