@@ -102,11 +102,10 @@ typedef struct ot_cost_model {
     double value_row_us;   // moving a cell's values
 } ot_cost_model;
 
-// A setting of a policy or a planner, by the name of its flag with underscores for dashes. Those that aren't given have
-// their defaults.
+// A setting of a policy or a planner. Those that aren't given have their defaults.
 typedef struct ot_knob {
-    const char * name;
-    double value;
+    const char * name;  // of its flag, with underscores for dashes
+    double value;       // whole where the setting counts something
 } ot_knob;
 
 // A policy of the caller's own: sets keep[i] of each of the n tokens, in history order, that stay (they come as 0), and
@@ -121,7 +120,7 @@ typedef struct ot_session_params {
     uint32_t low_watermark;   // tokens it aims at; 0 < low < high
     int32_t planner;          // ot_planner(name): what moves after a retention, and where new tokens go
     const ot_knob * knobs;    // settings of policies and planners, read while the session is created
-    size_t n_knobs;
+    size_t n_knobs;           // how many
     ot_retain retain;         // NULL: `policy` decides
     void * retain_data;       // handed to `retain`; must outlive the session
     int32_t retain_reads_attention;  // 1: `retain` takes ot_session_scores, so they are counted

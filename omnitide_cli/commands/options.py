@@ -103,6 +103,7 @@ Questions = Annotated[
 ]
 NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, whatever other settings say.")]
 
+
 def check_policy_name(name: str | None) -> str | None:
     """Let a known policy pass, and one of the user's own. Raises BadParameter."""
     if name is None or name in POLICIES or is_own_policy(name):
@@ -140,6 +141,8 @@ LowWatermark = Annotated[
     int | None,
     option("--low-watermark", HISTORY, "Evict down to this many tokens.", metavar="TOKENS", show_default="1800"),
 ]
+
+
 def _knob_parameter(name: str, knob: Knob) -> inspect.Parameter:
     shown = option(
         f"--{knob.name}",

@@ -72,11 +72,7 @@ class NativeSession(HistoryView):
         params.temperature = options.temperature
         params.seed = options.seed & 0xFFFFFFFF
         out = ffi.new("ot_session **")
-        check(
-            lib.ot_session_create(
-                ffi.cast("void *", context_address), ffi.cast("void *", mtmd_address), params, out
-            )
-        )
+        check(lib.ot_session_create(ffi.cast("void *", context_address), ffi.cast("void *", mtmd_address), params, out))
         self._handle = out[0]
         self.is_managed = not stock_memory
 

@@ -101,6 +101,13 @@ def check_watermarks(options: EngineOptions) -> None:
         )
 
 
+def has_knob(policy: str, field: str) -> bool:
+    """Whether a setting means something to a policy: its own does, and those of layouts to all that delete anything."""
+    if any(knob.field == field for entry in LAYOUT_ENTRIES.values() for knob in entry.knobs):
+        return policy != "full"
+    return policy in POLICY_ENTRIES and any(knob.field == field for knob in POLICY_ENTRIES[policy].knobs)
+
+
 def is_own_policy(name: str) -> bool:
     """Whether a policy is the user's own: FILE.py:FUNCTION."""
     file, colon, function = name.rpartition(":")

@@ -182,9 +182,7 @@ def _ledger(view: HistoryView, high_watermark: int, low_watermark: int) -> Ledge
     units, first = [], 0
     for unit in view.units():
         units.append(
-            LedgerUnit(
-                unit.id, unit.kind, unit.start_s, unit.end_s, unit.partial, first, unit.tokens, spans=unit.spans
-            )
+            LedgerUnit(unit.id, unit.kind, unit.start_s, unit.end_s, unit.partial, first, unit.tokens, spans=unit.spans)
         )
         first += unit.tokens
     return LedgerView(tuple(units), first, high_watermark, low_watermark)
@@ -194,7 +192,9 @@ def _flags(stays: Any, tokens: int) -> NDArray[np.bool_]:
     """One flag a token of what a policy returned. Raises RuntimeFailure for what is no answer."""
     if isinstance(stays, np.ndarray) and stays.dtype == np.bool_:
         if stays.shape != (tokens,):
-            raise RuntimeFailure(f"it returned {list(stays.shape)} flags for {tokens} tokens", "return one for each token")
+            raise RuntimeFailure(
+                f"it returned {list(stays.shape)} flags for {tokens} tokens", "return one for each token"
+            )
         return stays
     if not isinstance(stays, Iterable):
         raise RuntimeFailure(f"it returned {type(stays).__name__}, not what stays", "return units, or token numbers")
@@ -208,14 +208,18 @@ def _flags(stays: Any, tokens: int) -> NDArray[np.bool_]:
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise RuntimeFailure(f"it returned {number!r} among what stays", "return units, or token numbers")
         if not 0 <= number < tokens:
-            raise RuntimeFailure(f"it returned token {number}; the history has 0 to {tokens - 1}", "correct its numbers")
+            raise RuntimeFailure(
+                f"it returned token {number}; the history has 0 to {tokens - 1}", "correct its numbers"
+            )
         keep[number] = True
     return keep
 
 
 def _where(error: Exception, path: Path) -> str:
     """What went wrong, and in which line of the user's file."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == path.name]
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == path.name
+    ]
     place = f" (line {lines[-1]})" if lines else ""
     return f"{type(error).__name__}: {error}{place}"
 

@@ -252,6 +252,23 @@ def test_a_sweep_changes_one_setting_at_a_time() -> None:
     assert [row.difference and row.difference.to for row in rows] == [None, None, None, "defaults", "defaults"]
 
 
+def test_a_sweep_is_of_the_policies_whose_setting_it_is() -> None:
+    sweep = [("sinks", 0), ("image_sinks", 0), ("min_pages", 1)]
+    found = results(EngineOptions(), ["full", "fifo", "streaming-llm", "omnipick"], [(100, 50)], ["compact"], sweep)
+    changed = [(each.options.policy, each.settings) for each in found]
+    assert changed == [
+        ("full", [""]),
+        ("fifo", [""]),
+        ("fifo", ["min-pages=1"]),
+        ("streaming-llm", [""]),
+        ("streaming-llm", ["sinks=0"]),
+        ("streaming-llm", ["min-pages=1"]),
+        ("omnipick", [""]),
+        ("omnipick", ["image-sinks=0"]),
+        ("omnipick", ["min-pages=1"]),
+    ]
+
+
 def test_exams_are_of_the_seeds_that_were_asked_for() -> None:
     tasks = list(world_tasks(TEST, seed=3, units=12, limit=14))
     assert [task.name for task in tasks] == ["test 3", "test 4"]

@@ -43,6 +43,8 @@ FIELDS = {
     "image_sinks",
     "audio_sinks",
     "text_budget",
+    "sinks",
+    "min_pages",
     "layout",
     "cache_type",
 }
@@ -131,11 +133,11 @@ def test_a_sweep_is_drawn_as_curves(omnitide: Omnitide, tmp_path: Path) -> None:
         (("--watermarks", "100"), "--watermarks 100: not a high watermark and a lower one"),
         (("--watermarks", "100/200"), "--watermarks 100/200: not a high watermark and a lower one"),
         (("--sweep", "image-sinks=0,8"), "settings must not be tuned on the streams that results are reported on"),
-        (("--split", "validation", "--sweep", "sinks=1"), "--sweep sinks=1: not a setting (recent-units, image-sinks"),
+        (("--split", "validation", "--sweep", "sink=1"), "--sweep sink=1: not a setting (recent-units, image-sinks"),
         (("--split", "validation", "--sweep", "text-budget=auto"), "--sweep text-budget=auto: not a setting"),
         (
             ("--split", "validation", "--sweep", "recent-units=3", "--policy", "fifo"),
-            "these settings belong to omnipick",
+            "this setting belongs to omnipick",
         ),
         (("--watermarks", "50/20"), "the low watermark (20) is below the system prompt and one unit"),
     ],

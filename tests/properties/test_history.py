@@ -108,6 +108,8 @@ class Histories(RuleBasedStateMachine):
             image_sinks=image_sinks,
             audio_sinks=audio_sinks,
             text_budget=text_budget,
+            sinks=sinks,
+            min_pages=min_pages,
             cache_type=cache_type,
             flash_attn=flash_attn,
         )
@@ -119,8 +121,6 @@ class Histories(RuleBasedStateMachine):
             page_size=geometry.page,
             subblock_size=geometry.subblock,
             span_align=geometry.align,
-            sinks=sinks,
-            min_pages=min_pages,
             position_limit=window,
         )
         self.native = self.open()
@@ -359,9 +359,9 @@ TestHistories = Histories.TestCase
 )
 def test_the_same_history_makes_the_same_plan(policy: str, planner: str, stream: list[list[Part]]) -> None:
     def feed() -> list[list[Any]]:
-        options = EngineOptions(policy=policy, layout=planner, high_watermark=120, low_watermark=70)
+        options = EngineOptions(policy=policy, layout=planner, high_watermark=120, low_watermark=70, min_pages=1)
         rounds = []
-        with History(options, 3000, page_size=8, subblock_size=4, span_align=16, min_pages=1) as history:
+        with History(options, 3000, page_size=8, subblock_size=4, span_align=16) as history:
             for parts in stream:
                 history.append("media", parts)
                 done = history.maintain()

@@ -33,9 +33,7 @@ from omnitide_cli.runtime.session_file import (
     write_session,
 )
 
-OPTIONS = SavedOptions(
-    "omnipick", "auto", "compact", 2500, 1800, None, 4, 4, 256, None, "f16", "auto", 128, 0.0, 4_000_000_000
-)
+OPTIONS = SavedOptions("omnipick", "auto", "compact", 2500, 1800, None, "f16", "auto", 128, 0.0, 4_000_000_000, sinks=3)
 MEDIA = SavedMedia("clip.mp4", "/videos/clip.mp4", 123, 1.0, None, True, True, 0.0, 6.5, 2, 3.0, 9.5, 10, 1)
 QUESTIONS = SavedQuestions(
     timed=((12.5, "What is this?"),),

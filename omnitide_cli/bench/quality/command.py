@@ -12,22 +12,37 @@ import typer
 
 from omnitide_cli.bench.common.rows import Json, Out, Row, save_rows
 from omnitide_cli.bench.common.subject import Watermarks, policies_to_compare, say, watermark_pairs
+from omnitide_cli.bench.quality.sweep import parse_sweep, policies_swept
 from omnitide_cli.commands import options
 from omnitide_cli.errors import OmniTideError, UsageError
-from omnitide_cli.runtime.options import POSITIONS
+from omnitide_cli.runtime.options import KNOBS, POSITIONS
 
 if TYPE_CHECKING:
     from omnitide_cli.formats.plot import Bars, Figure, Lines, Value
     from omnitide_cli.runtime.options import EngineOptions
 
 
+LIMIT = 60  # questions, where it isn't the user who wrote them
+
+
 @options.with_knobs(before="threads")
 def quality(
+    videos: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[VIDEO]...", help="Your own clips, with --questions.", show_default=False),
+    ] = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="Policy to measure. Repeatable.", metavar="POLICY", show_default="all"),
+        typer.Option(
+            "--policy", help="A policy, or FILE.py:FUNCTION. Repeatable.", metavar="POLICY", show_default="all"
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="Questions per policy.", min=1, metavar="N")] = 60,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", help="Questions per policy.", min=1, metavar="N", show_default="60, or all of --questions"
+        ),
+    ] = None,
     units: Annotated[int, typer.Option("--units", help="Seconds per stream.", min=2, metavar="N")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the first stream.", min=0, metavar="N")] = 0,
     split: Annotated[
@@ -38,7 +53,7 @@ def quality(
         list[str] | None,
         typer.Option(
             "--sweep",
-            help="Try OmniPick with each of these values; needs --split validation. Repeatable.",
+            help="Try a policy's setting with each of these values; not on --split test. Repeatable.",
             metavar="SETTING=N,N,...",
             show_default=False,
         ),
@@ -61,6 +76,16 @@ def quality(
             show_default=False,
         ),
     ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            help='Score your own clips, one {"at": 12.5, "ask": "...", "accept": "..."} per line.',
+            dir_okay=False,
+            metavar="FILE.jsonl",
+            show_default=False,
+        ),
+    ] = None,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
     layout: options.LayoutOption = None,
@@ -79,10 +104,13 @@ def quality(
 
     Questions are about now, about something earlier, or how often so far.
     All policies see the same streams and hear the same questions.
+    With --questions FILE.jsonl, your own clips are watched and your own questions asked: "at" is seconds or "0:12", and
+    "accept" is a text, a list of texts, or {"pattern": "regular expression"}.
     Ctrl-C prints the results so far.
     """
     from omnitide_cli.bench.quality.encodings import SharedModel
     from omnitide_cli.bench.quality.measure import fill
+    from omnitide_cli.bench.quality.own_clips import own_tasks, read_own_questions
     from omnitide_cli.bench.quality.report import quality_lines
     from omnitide_cli.bench.quality.results import results
     from omnitide_cli.bench.quality.streamingbench import dataset_exams
@@ -95,6 +123,13 @@ def quality(
     from omnitide_cli.session.interrupt import Interrupt
 
     options.check_names("positions", positions or (), POSITIONS)
+    if (questions is None) != (not videos):
+        raise UsageError(
+            "--questions needs clips, and clips need --questions", "for example --questions FILE.jsonl VIDEO"
+        )
+    if questions is not None and dataset is not None:
+        raise UsageError("--questions and --dataset can't be combined", "leave one of them out")
+    own = [] if questions is None else read_own_questions(questions)
     manifest = find_manifest(model)
     flags: dict[str, Any] = knobs | {
         "layout": layout,
@@ -104,20 +139,24 @@ def quality(
     }
     chosen = engine_options(manifest, flags)
     pairs = watermark_pairs(watermarks, chosen)
-    changes = [change for text in sweep or () for change in _changes(text)]
-    if changes and (split == "test" or dataset is not None):
+    changes = [change for text in sweep or () for change in parse_sweep(text)]
+    if changes and questions is None and (split == "test" or dataset is not None):
         raise UsageError(
             "--sweep: settings must not be tuned on the streams that results are reported on", "add --split validation"
         )
-    names = policies_to_compare(policies or (["omnipick"] if changes else None), chosen)
-    if changes and "omnipick" not in names:
-        raise UsageError("--sweep: these settings belong to omnipick", "add --policy omnipick")
+    names = policies_to_compare(policies_swept(changes, policies), chosen)
     found = results(chosen, names, pairs, positions or ("compact",), changes)
     files = fetch_files(manifest, mmproj, say)
-    if dataset is None:
-        tasks = world_tasks(SPLITS[split], seed, units, limit, simple=simple)
+    fit = frame_fit(manifest, None)
+    if questions is not None:
+        tasks = own_tasks(own, videos or (), fit, limit, hears=manifest.hears)
+        asked = {"model": manifest.name, "questions": str(questions)}
+    elif dataset is not None:
+        tasks = dataset_exams(dataset, fit, limit or LIMIT, hears=manifest.hears)
+        asked = {"model": manifest.name, "dataset": str(dataset)}
     else:
-        tasks = dataset_exams(dataset, frame_fit(manifest, None), limit)
+        tasks = world_tasks(SPLITS[split], seed, units, limit or LIMIT, simple=simple)
+        asked = {"model": manifest.name, "units": units, "seed": seed, "split": split, "simple": simple}
     status = StatusLine(sys.stderr)
     with Interrupt() as interrupt, SharedModel(files, manifest.prompt, chosen) as shared:
         for each in found:
@@ -129,12 +168,11 @@ def quality(
             failure = error
         finally:
             status.clear()
-    asked = {"model": manifest.name, "units": units, "seed": seed, "split": split, "simple": simple}
-    asked = asked if dataset is None else {"model": manifest.name, "dataset": str(dataset)}
     rows = [{**asdict(row), **asked, **_settings(each.options)} for each in found for row in each.rows()]
     for line in map(json.dumps, rows) if json_lines or not rows else quality_lines(rows):
         print(line)
     save_rows(out, "quality", rows, _figure(rows) if out and rows else None)
+    save_rows(out, "quality-questions", [answer for each in found for answer in each.answers()])
     if interrupt.requested:
         print("interrupted: the policies may have answered different questions", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -142,26 +180,9 @@ def quality(
         raise failure
 
 
-SWEPT = ("recent-units", "image-sinks", "audio-sinks", "text-budget")
-
-
 def _settings(options: EngineOptions) -> Row:
-    """What answers depend on besides the policy; recent_units: None is as many as the low watermark allows."""
-    names = ("recent_units", "image_sinks", "audio_sinks", "text_budget", "layout", "cache_type")
-    return {name: getattr(options, name) for name in names}
-
-
-def _changes(text: str) -> list[tuple[str, int | None]]:
-    """Fields of the engine's options with a value each, of SETTING=N,N,...; `auto` is the default of recent-units."""
-    name, _, values = text.partition("=")
-    numbers = [None if value == "auto" and name == "recent-units" else value for value in values.split(",")]
-    least = 1 if name == "recent-units" else 0
-    if name not in SWEPT or not all(n is None or (n.isdecimal() and int(n) >= least) for n in numbers):
-        raise UsageError(
-            f"--sweep {text}: not a setting ({', '.join(SWEPT)}) and its values",
-            "for example --sweep image-sinks=0,4,16",
-        )
-    return [(name.replace("-", "_"), None if number is None else int(number)) for number in numbers]
+    """What answers depend on besides the policy; None: the policy's own choice."""
+    return {name: getattr(options, name) for name in (*KNOBS, "layout", "cache_type")}
 
 
 def _figure(rows: list[Row]) -> Figure:
@@ -198,17 +219,22 @@ def _bars(rows: list[Row]) -> Bars:
 
 
 def _curve(name: str, rows: list[Row]) -> Lines:
-    """One setting of omnipick, each kind of question a line; `auto` stands behind the largest number."""
+    """One setting, each kind of question (of each policy) a line; `auto` stands behind the largest number."""
     from omnitide_cli.formats.plot import Lines
 
     values = {row["setting"]: row["setting"].partition("=")[2] for row in rows if row["setting"].startswith(f"{name}=")}
-    numbers = sorted(int(value) for value in values.values() if value != "auto")
+    numbers = sorted(float(value) for value in values.values() if value != "auto")
     behind = numbers[-1] + max(1, (numbers[-1] - numbers[0]) // 8) if numbers else 0
     kinds: dict[str, list[tuple[float, Value]]] = {}
+    policies = {row["policy"] for row in rows if row["setting"] in values}
     for row in rows:
         if row["setting"] in values:
             value = values[row["setting"]]
-            place = behind if value == "auto" else int(value)
-            kinds.setdefault(row["kind"], []).append((place, _percent(row)))
+            place = behind if value == "auto" else float(value)
+            kinds.setdefault(_series(row, policies), []).append((place, _percent(row)))
     names: dict[float, str] = {behind: "auto"} if "auto" in values.values() else {}
     return Lines(f"right answers, %, by {name}", name, kinds, x_names=names)
+
+
+def _series(row: Row, policies: set[str]) -> str:
+    return row["kind"] if len(policies) == 1 else f"{row['policy']}, {row['kind']}"

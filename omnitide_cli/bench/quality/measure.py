@@ -66,7 +66,8 @@ def _sit(
             said = _said(engine, question.text, unit.end, stopped)
             if not stopped() and question.kind != "typed":  # which nobody doubts
                 right = task.is_right(said, question.answer)
-                each.marks.append(Mark(question.kind, question.sense, right, question.age))
+                about = (question.kind, question.sense, right, question.age)
+                each.marks.append(Mark(*about, task.name, unit.end, question.text, question.answer, said))
         progress(f"stream {task.name}, {each.options.policy}: {unit.end:g} of {len(task.units)} s")
         if stopped():
             break

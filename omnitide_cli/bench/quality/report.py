@@ -53,7 +53,9 @@ def _pair(row: Row) -> tuple[int | None, int | None]:
 
 
 def _name(row: Row) -> str:
-    return row["setting"] or row["policy"]
+    if not row["setting"]:
+        return row["policy"]
+    return row["setting"] if row["policy"] == "omnipick" else f"{row['policy']} {row['setting']}"
 
 
 def _shares(row: Row) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
+from typing import Any
 
 from omnitide_cli.bench.common.intervals import mean_interval
 from omnitide_cli.bench.quality.score import Mark, Share
-from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.options import EngineOptions, has_knob
 
 SENSES = ("image", "sound", "both", "text")
 AGES = {"0-4": range(5), "5-16": range(5, 17), "17-32": range(17, 33), "33-": range(33, 1 << 24)}
@@ -97,6 +98,19 @@ class Results:
             difference=self._difference(kind),
         )
 
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """A row for each question that was asked."""
+        marks = self.options.policy != "full"
+        about = {
+            "policy": self.options.policy,
+            "setting": self.settings[0],
+            "high_watermark": self.options.high_watermark if marks else None,
+            "low_watermark": self.options.low_watermark if marks else None,
+            "positions": self.options.positions,
+        }
+        for mark in self.marks:
+            yield about | asdict(mark)
+
     def _difference(self, kind: str) -> Difference | None:
         """Both results answered the same questions, so pairs are compared; these are taken as independent."""
         if self.base is None:
@@ -117,13 +131,13 @@ def results(
     policies: Sequence[str],
     watermarks: Sequence[tuple[int, int]],
     positions: Sequence[str] = ("compact",),
-    sweep: Sequence[tuple[str, int | None]] = (),
+    sweep: Sequence[tuple[str, float | None]] = (),
 ) -> list[Results]:
     """Empty ones: every policy at every pair (high, low) and with every kind of positions.
 
     `full`, which has no watermarks and moves nothing, comes once, and the other policies are compared with it; with
     several kinds of positions, each with its like under the first one. `sweep`: fields of the options with a value;
-    for each of them omnipick comes once more with this one setting changed, compared with its defaults.
+    for each of them the policies whose setting it is come once more with this one changed, compared with their defaults.
     """
     found: list[Results] = []
     full: Results | None = None
@@ -139,12 +153,12 @@ def results(
                 found.append(each)
                 first = first or each
             full = full or (first if policy == "full" else None)
-            if policy == "omnipick" and first:
-                found += _swept(first, sweep)
+            if first:
+                found += _swept(first, [change for change in sweep if has_knob(policy, change[0])])
     return found
 
 
-def _swept(base: Results, sweep: Sequence[tuple[str, int | None]]) -> list[Results]:
+def _swept(base: Results, sweep: Sequence[tuple[str, float | None]]) -> list[Results]:
     """One result a value; the one that `base` has already is said to stand for it."""
     found = []
     for name, value in sweep:

@@ -10,12 +10,20 @@ from omnitide_cli.bench.common.intervals import share_interval
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One answer; `sense` is "" and `age` (seconds since what it is about) None where nobody said."""
+    """One answer; `sense` is "" and `age` (seconds since what it is about) None where nobody said.
+
+    stream: the task's name; at: media seconds; asked: the question; accepted: what is right; said: the answer.
+    """
 
     kind: str
     sense: str
     right: bool
     age: int | None = None
+    stream: str = ""
+    at: float = 0.0
+    asked: str = ""
+    accepted: str = ""
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from omnitide_cli.bench.quality.task import Task
+from omnitide_cli.bench.quality.task import Task, watched
 from omnitide_cli.errors import SourceError
-from omnitide_cli.media import FrameFit, MediaUnit, open_source
+from omnitide_cli.media import FrameFit
 
 ORDER = "Answer with the letter of the right option."
 _LETTER = re.compile(r"\W*([A-Z])(?!\w)(?! [a-z])")  # "A map" is an article, "B Two" an option
@@ -33,7 +33,7 @@ class Choice:
     age: int | None = None
 
 
-def dataset_exams(folder: Path, fit: FrameFit, limit: int) -> Iterator[Task]:
+def dataset_exams(folder: Path, fit: FrameFit, limit: int, *, hears: bool) -> Iterator[Task]:
     """A task for each video that is there, until `limit` questions are together; the rest of a video is not watched.
 
     Raises SourceError if the folder has no question file that can be read, or none of the videos.
@@ -45,7 +45,7 @@ def dataset_exams(folder: Path, fit: FrameFit, limit: int) -> Iterator[Task]:
             continue
         chosen = sorted(choices[: limit - found], key=lambda choice: choice.at)
         found += len(chosen)
-        units, due = _watched(video, fit, chosen)
+        units, due = watched(str(video), fit, chosen, hears=hears)
         yield Task(PurePosixPath(name).name, units, due, same_letter)
         if found == limit:
             return
@@ -96,20 +96,3 @@ def _seconds(stamp: str) -> float:
     for part in stamp.split(":"):
         seconds = seconds * 60 + float(part)
     return seconds
-
-
-def _watched(video: Path, fit: FrameFit, choices: list[Choice]) -> tuple[list[MediaUnit], list[list[Choice]]]:
-    """Units up to the last question, and what to ask after each: what comes after the end, after the last one."""
-    units: list[MediaUnit] = []
-    due: list[list[Choice]] = []
-    left = list(choices)
-    with open_source(str(video), fit=fit) as media:
-        for unit in media:
-            units.append(unit)
-            due.append([choice for choice in left if choice.at <= unit.end])
-            left = [choice for choice in left if choice.at > unit.end]
-            if not left:
-                return units, due
-    if due:
-        due[-1] += left
-    return units, due

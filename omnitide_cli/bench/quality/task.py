@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from omnitide_cli.bench.world.render import units_of
 from omnitide_cli.bench.world.scene import any_scene, simple_scene
 from omnitide_cli.bench.world.split import Split
 from omnitide_cli.bench.world.stream import any_stream
-from omnitide_cli.media.unit import MediaUnit
+from omnitide_cli.media import FrameFit, MediaUnit, open_source
 
 QUESTIONS_A_STREAM = 10
 
@@ -28,6 +28,13 @@ class Question(Protocol):
     def answer(self) -> str: ...
     @property
     def age(self) -> int | None: ...
+
+
+class TimedQuestion(Question, Protocol):
+    """A question that is asked at `at` media seconds."""
+
+    @property
+    def at(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +64,23 @@ def world_tasks(split: Split, seed: int, units: int, limit: int, *, simple: bool
         yield Task(f"{split.name} {seed}", list(units_of(stream)), stream.due(), exact)
         limit -= len(stream.asked)
         seed += 1
+
+
+T = TypeVar("T", bound=TimedQuestion)
+
+
+def watched(video: str, fit: FrameFit, questions: Sequence[T], *, hears: bool) -> tuple[list[MediaUnit], list[list[T]]]:
+    """Units up to the last question, and what to ask after each: what comes after the end, after the last one."""
+    units: list[MediaUnit] = []
+    due: list[list[T]] = []
+    left = list(questions)
+    with open_source(video, fit=fit, audio=hears) as media:
+        for unit in media:
+            units.append(unit)
+            due.append([question for question in left if question.at <= unit.end])
+            left = [question for question in left if question.at > unit.end]
+            if not left:
+                return units, due
+    if due:
+        due[-1] += left
+    return units, due
