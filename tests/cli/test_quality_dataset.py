@@ -51,7 +51,7 @@ def dataset(tmp_path: Path, clip: Path) -> Path:
 
 
 def test_questions_come_at_their_time(dataset: Path) -> None:
-    (task,) = dataset_exams(dataset, FIT, limit=10)
+    (task,) = dataset_exams(dataset, FIT, limit=10, hears=True)
     assert task.name == "sample_1.mkv"
     assert [[(item.kind, item.answer) for item in due] for due in task.due] == [
         [("Object Perception", "A")],
@@ -63,7 +63,7 @@ def test_questions_come_at_their_time(dataset: Path) -> None:
 
 
 def test_the_rest_of_a_video_is_not_watched(dataset: Path) -> None:
-    (task,) = dataset_exams(dataset, FIT, limit=1)
+    (task,) = dataset_exams(dataset, FIT, limit=1, hears=True)
     assert [len(due) for due in task.due] == [0, 1]
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_dataset_is_named(dataset: Path, tmp_path: Path) -> None:
         read_questions(empty)
     (dataset / "real" / "sample_1.mkv").unlink()
     with pytest.raises(SourceError, match="none of the videos asked about"):
-        list(dataset_exams(dataset, FIT, limit=10))
+        list(dataset_exams(dataset, FIT, limit=10, hears=True))
     (dataset / "other.json").write_text('{"questions": 1}')
     with pytest.raises(SourceError, match=r"other\.json is not a StreamingBench question file"):
         read_questions(dataset)

@@ -137,7 +137,7 @@ def results(
 
     `full`, which has no watermarks and moves nothing, comes once, and the other policies are compared with it; with
     several kinds of positions, each with its like under the first one. `sweep`: fields of the options with a value;
-    for each of them the policies whose setting it is come once more with this one changed, compared with their defaults.
+    for each of them the policies whose setting it is come once more with it changed, compared with their defaults.
     """
     found: list[Results] = []
     full: Results | None = None
