@@ -187,8 +187,8 @@ void ot_unit_abandon(ot_session * s);
 // --- answers ---------------------------------------------------------------------------------------------------------
 
 typedef struct ot_generated {
-    int32_t token;    // -1 when the answer ended
-    int32_t end;      // 1: the model ended it
+    int32_t token;       // -1 when the answer ended
+    int32_t end;         // 1: the model ended it
     int32_t piece_len;   // how many bytes the piece has
     const char * piece;  // UTF-8 bytes of the token (not terminated, may be part of a character), until the session's next call
 } ot_generated;

@@ -165,6 +165,32 @@ TEST(what_breaks_an_invariant_is_named) {
     CHECK_EQ(violation_after([](auto & u) { u[0].scores = {0, 0, 1e308 * 10}; }), "a score");
 }
 
+// 34 bytes each, three times as many in memory.
+TEST(units_without_spans_are_refused_one_by_one) {
+    std::vector<uint8_t> bytes(1 << 12);
+    ByteWriter out{bytes.data(), bytes.size()};
+    out.put(uint8_t{0});
+    out.put(uint8_t{0});
+    out.put(uint32_t{0});  // head
+    out.put(uint64_t{2});
+    out.put(int32_t{0});
+    out.put(uint32_t{1});  // one unit
+    out.put(uint64_t{1});
+    out.put(uint16_t{0});  // kind, properties
+    out.put(0.0);
+    out.put(0.0);
+    out.put(uint32_t{0});  // spans
+    out.put(uint32_t{0});  // cells
+    ByteReader in{bytes.data(), out.size()};
+    std::string what;
+    try {
+        read_history(in, false, 64, {});
+    } catch (const StateError & error) {
+        what = error.what;
+    }
+    CHECK_EQ(what, "its history is damaged (a unit without spans)");
+}
+
 TEST(pieces_of_an_image_lie_in_order_and_at_one_base) {
     const auto split = [](std::vector<Unit> & u) {
         Span & piece = u[1].spans[0];

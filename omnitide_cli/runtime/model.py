@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import struct
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +19,8 @@ from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, l
 from omnitide_cli.runtime.limits import cores
 from omnitide_cli.runtime.native import lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy, reads_attention
+from omnitide_cli.runtime.parts import parts_of
+from omnitide_cli.runtime.typed_text import tokenize_typed
 
 CACHE_TYPES = {"f32": llama.GGML_TYPE_F32, "f16": llama.GGML_TYPE_F16, "q8_0": llama.GGML_TYPE_Q8_0}
 BYTES_PER_VALUE = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32}
@@ -26,6 +29,10 @@ FLASH_ATTENTION = {
     "on": llama.LLAMA_FLASH_ATTN_TYPE_ENABLED,
     "off": llama.LLAMA_FLASH_ATTN_TYPE_DISABLED,
 }
+NO_FLASH_ATTENTION = ("plm",)
+"""Architectures whose graphs hand over values in a shape at which flash attention aborts the process."""
+_MARK = re.compile(r"<\|[^|\s]+\|>")
+SPM_SPACE = "\u2581"  # as some vocabularies write a space
 GGUF_MAGIC = b"GGUF"
 GGUF_UINT32 = 4
 UBATCH = 512  # tokens that go through the model at once
@@ -90,6 +97,8 @@ class Model:
 
     def _load_model(self, path: Path, options: EngineOptions, progress: Callable[[float], None] | None) -> None:
         check_gguf(path)
+        for part in parts_of(path):
+            check_gguf(part)
         params = llama.llama_model_default_params()
         params.n_gpu_layers = options.gpu_layers
         params.use_extra_bufts = not has_amx() or is_unquantised(path)
@@ -129,6 +138,11 @@ class Model:
         params.type_k = params.type_v = CACHE_TYPES[options.cache_type]
         params.flash_attn_type = FLASH_ATTENTION[self.flash_attention(options)]
         params.no_perf = True
+        if params.flash_attn_type != llama.LLAMA_FLASH_ATTN_TYPE_DISABLED and self._architecture in NO_FLASH_ATTENTION:
+            raise ModelError(
+                f"llama.cpp's flash attention doesn't work with models of the family {self._architecture}",
+                "use --flash-attn off and a --cache-type other than q8_0",
+            )
         lib.ot_log_take_error()  # forget older ones
         context = llama.llama_init_from_model(self._model, params)
         if not context:
@@ -191,6 +205,12 @@ class Model:
         return _address(self._mtmd) if self._mtmd else 0
 
     @property
+    def _architecture(self) -> str:
+        name = ctypes.create_string_buffer(64)
+        llama.llama_model_meta_val_str(self._model, b"general.architecture", name, len(name))
+        return name.value.decode("utf-8", "replace")
+
+    @property
     def n_ctx_train(self) -> int:
         """Positions the model was trained for."""
         return llama.llama_model_n_ctx_train(self._model)
@@ -239,14 +259,31 @@ class Model:
         return llama.llama_model_get_vocab(self._model)
 
     def tokenize(self, words: str, *, special: bool) -> list[int]:
-        """Tokens of `words`. `special`: names such as <|im_end|> are tokens; else they stay text."""
+        """Tokens of `words`. `special`: names such as <|im_end|> are tokens; else they stay text, with every GGUF."""
         if llama.llama_vocab_type(self._vocab) == llama.LLAMA_VOCAB_TYPE_NONE:
             raise ModelError("the model has no tokenizer", "choose a GGUF file that has one")
+        if special:
+            return self._tokenize(words, special=True)
+        return tokenize_typed(words, lambda piece: self._tokenize(piece, special=False), self._name_of_mark)
+
+    def _tokenize(self, words: str, *, special: bool) -> list[int]:
         data = words.encode("utf-8", "replace")
         capacity = len(data) + 8
         tokens = (llama.llama_token * capacity)()
         n = llama.llama_tokenize(self._vocab, data, len(data), tokens, capacity, False, special)
         return list(tokens[: max(n, 0)])
+
+    def _name_of_mark(self, token: int) -> str | None:
+        """The name of a token that means something beside its text; None for text, runs of spaces among it."""
+        kind = llama.llama_vocab_get_attr(self._vocab, token)
+        name = llama.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace").replace(SPM_SPACE, " ")
+        is_mark = (
+            bool(kind & llama.LLAMA_TOKEN_ATTR_CONTROL)
+            or llama.llama_vocab_is_eog(self._vocab, token)
+            or _MARK.fullmatch(name) is not None
+            or (bool(kind & llama.LLAMA_TOKEN_ATTR_USER_DEFINED) and len(name) > 1 and not name.isspace())
+        )
+        return name if is_mark else None
 
     def close(self) -> None:
         """Free everything; harmless when called twice."""

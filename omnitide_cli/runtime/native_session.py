@@ -37,6 +37,10 @@ MOST_SLICED_TOKENS = 2048
 """Ten images and their marks, however small the picture that they were cut from."""
 
 
+MOST_ROWS_MORE = 8
+"""Of sound, beyond one in 40 ms: those before and behind it, and of the silence that some encoders need to follow."""
+
+
 class EncodedImage(NamedTuple):
     """Spans of a picture, its tokens (-1 where a row is meant), and its rows [count of -1, n_embd]."""
 
@@ -255,7 +259,7 @@ class NativeSession(HistoryView):
     def encode_audio(self, pcm: Floats, n_embd: int, left: Floats | None = None, right: Floats | None = None) -> Floats:
         """Embeddings [n, n_embd] of sound (mono, 16 kHz)."""
         count = ffi.new("uint32_t *")
-        rows = np.empty((len(pcm) // 640 + 1, n_embd), dtype=np.float32)
+        rows = np.empty((len(pcm) // 640 + MOST_ROWS_MORE, n_embd), dtype=np.float32)
         sounds = (*_sound(pcm), *_sound(left), *_sound(right))
         check(lib.ot_encode_audio(self._open, *sounds, ffi.from_buffer("float[]", rows), rows.shape[0], count))
         return rows[: count[0]].copy()

@@ -11,7 +11,7 @@ from omnitide_cli import __version__
 from omnitide_cli.errors import SessionFileError, UsageError
 from omnitide_cli.media import SourcePosition
 from omnitide_cli.media.container import display_name, local_path
-from omnitide_cli.runtime.fingerprint import fingerprint
+from omnitide_cli.runtime.fingerprint import fingerprint, is_same
 from omnitide_cli.runtime.options import (
     LAYOUTS,
     POLICIES,
@@ -94,7 +94,7 @@ class Resumption:
             ("weights", model.weights, saved.weights),
             ("encoders", model.encoders, saved.encoders),
         ):
-            if now != then:
+            if now != then and not (now and then and is_same(now, then)):
                 other = "use the files it was saved with" if saved.name == model.name else f"--model {saved.name}"
                 raise SessionFileError(
                     f"{self.path} was saved with {saved.name} and a different {what} from {model.name}'s",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.errors import RuntimeFailure, UsageError
+from omnitide_cli.errors import CacheFull, RuntimeFailure, UsageError
 from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.view import Part
@@ -28,12 +28,16 @@ def history() -> Iterator[History]:
         (lambda h: h.append("media", []), "empty"),
         (lambda h: h.append("media", [Part("audio", 0)]), "empty"),
         (lambda h: h.append("media", [Part("audio", 8, 4)]), "have a width"),
+        (
+            lambda h: h.append("media", [Part("audio", 2**31), Part("text", 2**31), Part("audio", 4)]),
+            "more than there are",
+        ),
         (lambda h: h.grow("image"), "or the role is an image"),
     ],
 )
 def test_wrong_calls_change_nothing(history: History, call: Callable[[History], Any], part: str) -> None:
     units, tokens = history.units(), history.tokens().tolist()
-    with pytest.raises(UsageError, match=part):
+    with pytest.raises((UsageError, CacheFull), match=part):
         call(history)
     assert (history.units(), history.tokens().tolist()) == (units, tokens)
 

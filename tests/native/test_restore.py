@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from random_stream import Running, Stream
+from tiny_models import write_phi3
+from tiny_models.phi3 import ORIGINAL_CONTEXT
 
 from omnitide_cli.errors import ModelError, RuntimeFailure, SessionFileError, UsageError
+from omnitide_cli.runtime.history import History
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native_session import LAYOUTS, NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
@@ -196,4 +199,36 @@ def test_mutated_states_are_refused_or_make_a_session_that_runs(models: dict[str
     assert refused > 500
     running.session.restore(state)
     running.session.check()
+    running.close()
+
+
+def test_a_session_of_other_rotary_frequencies_is_refused(tmp_path: Path) -> None:
+    """longrope chooses its factors by the context's size."""
+    path = write_phi3(tmp_path / "phi3.gguf")
+    small = Running.open(path, options(), ORIGINAL_CONTEXT)
+    small.probe()
+    state = small.session.save()
+    same, larger = (Running.open(path, options(), n_ctx) for n_ctx in (ORIGINAL_CONTEXT // 2, 2 * ORIGINAL_CONTEXT))
+    same.session.restore(state)
+    with pytest.raises(SessionFileError, match=f"saved with {ORIGINAL_CONTEXT} cells"):
+        larger.session.restore(state)
+    assert larger.session.snapshot().history_tokens == 0
+    for running in (small, same, larger):
+        running.close()
+
+
+def test_rows_that_say_nothing_of_frequencies_are_taken(models: dict[str, Path]) -> None:
+    """As earlier versions saved them."""
+    running = Running.open(models["qwen2"], options(), N_CTX)
+    running.probe()
+    with History(options(), N_CTX, mrope=False) as history:
+        history.restore_session(running.session.save())
+        start = len(history.save())
+    state = running.session.save().tobytes()
+    stored = int.from_bytes(state[start : start + 4], "little")
+    assert stored & 4
+    older = state[:start] + (stored & ~4).to_bytes(4, "little") + state[start + 4 + 8 + 4 :]
+    before = running.session.tokens().tolist()
+    running.session.restore(np.frombuffer(older, np.uint8))
+    assert running.session.tokens().tolist() == before
     running.close()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from random_stream import Running, Stream
+from random_stream import PROBE, Running, Stream
+from tiny_models import write_attention_model
 
 from omnitide_cli.errors import ModelError, RuntimeFailure, UsageError
 from omnitide_cli.runtime.model import Model
-from omnitide_cli.runtime.native import Interrupted
+from omnitide_cli.runtime.native import Interrupted, llama
 from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
@@ -39,26 +42,60 @@ def test_policy_full_runs_on_the_stock_memory(models: dict[str, Path], arch: str
 def test_recurrent_state_that_can_not_go_back_is_said_to_be_lost(models: dict[str, Path]) -> None:
     options = EngineOptions(policy="full")
     model = Model(ModelFiles("test", models["mamba"], None), options)
-    model.open_context(options, 512)
+    model.open_context(options, 8192)
     running = Running(model, NativeSession(model.context_address, 0, options, threads=2, stock_memory=True))
     running.probe()
     running.session.interrupt()
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted):  # before anything was computed: nothing is lost
         running.probe()
+    running.session.interrupt(False)
+    running.probe()
+
+    running.session.begin("question")
+    running.session.add_tokens("text", PROBE * 750)  # three batches
+    timer = threading.Timer(0.02, running.session.interrupt)
+    timer.start()
+    with pytest.raises(Interrupted):
+        running.session.commit()
+    timer.join()
     running.session.interrupt(False)
     with pytest.raises(RuntimeFailure, match="no longer agree"):
         running.probe()
     running.close()
 
 
-def test_a_context_can_be_used_again_after_its_session(models: dict[str, Path]) -> None:
-    model = Model(ModelFiles("test", models["qwen2vl"], None), SMALL)
-    model.open_context(SMALL, 512)
-    first = NativeSession(model.context_address, 0, SMALL, threads=2)
-    first.close()
-    with pytest.raises(ModelError):  # its memory is the decorator now, which is not taken over twice
-        NativeSession(model.context_address, 0, SMALL, threads=2)
+@pytest.mark.parametrize("stock_memory", [False, True])
+def test_a_context_can_be_used_again_after_its_session(models: dict[str, Path], *, stock_memory: bool) -> None:
+    options = replace(SMALL, policy="full")
+    model = Model(ModelFiles("test", models["qwen2vl"], None), options)
+    model.open_context(options, 512)
+    logits = []
+    for stock in (False, stock_memory, False):
+        running = Running(model, NativeSession(model.context_address, 0, options, threads=2, stock_memory=stock))
+        logits.append(running.probe())
+        running.session.close()
+        assert llama.llama_memory_seq_pos_max(memory_of(model), 0) == (len(PROBE) - 1 if stock else -1)
+        llama.llama_memory_clear(memory_of(model), False)
+    np.testing.assert_array_equal(logits[0], logits[1])
+    np.testing.assert_array_equal(logits[0], logits[2])
+    assert not llama.llama_memory_can_shift(memory_of(model))  # M-RoPE's, as llama.cpp has it
     model.close()
+
+
+def test_a_refused_session_leaves_the_context_to_another(models: dict[str, Path]) -> None:
+    """h2o needs attention without flash attention."""
+    options = EngineOptions(flash_attn="on", cache_type="f16")
+    model = Model(ModelFiles("test", models["qwen2"], None), options)
+    model.open_context(options, 512)
+    with pytest.raises(ModelError, match="h2o"):
+        NativeSession(model.context_address, 0, EngineOptions(policy="h2o"), threads=2)
+    running = Running(model, NativeSession(model.context_address, 0, options, threads=2))
+    running.probe()
+    running.close()
+
+
+def memory_of(model: Model) -> Any:
+    return llama.llama_get_memory(llama.llama_context_p_ctypes(model.context_address))
 
 
 @pytest.mark.parametrize("arch", ["qwen2vl", "llama"])
@@ -201,3 +238,91 @@ def test_sixty_questions_in_one_small_session(models: dict[str, Path]) -> None:
         snapshot = running.session.snapshot()
         assert snapshot.n_cells - snapshot.free_cells == snapshot.history_tokens
     running.close()
+
+
+# --- answers
+
+
+def drawn(running: Running, count: int = 12) -> list[bytes | None]:
+    """What an answer to the same question begins with."""
+    running.probe()
+    running.session.generate_begin(0.0)
+    pieces = [running.session.generate_next() for _ in range(count)]
+    running.session.generate_end([])
+    return pieces
+
+
+def test_each_answer_draws_its_own_numbers_and_a_resumed_one_the_same(tmp_path: Path) -> None:
+    """So hot that numbers alone decide."""
+    path = write_attention_model(tmp_path / "model.gguf", "qwen2", words=[f"word{i}" for i in range(255)])
+    options = replace(SMALL, policy="full", temperature=1e6)
+    running, other = (Running.open(path, options, 512) for _ in range(2))
+    first = drawn(running)
+    state = running.session.save()
+    second = drawn(running)
+    assert first != second
+    other.session.restore(state)
+    assert drawn(other) == second
+    running.close()
+    other.close()
+
+
+def test_a_piece_may_be_of_any_length(tmp_path: Path) -> None:
+    words = ["ab" * 150 + str(i) for i in range(255)]
+    path = write_attention_model(tmp_path / "model.gguf", "qwen2", words=words)
+    running = Running.open(path, replace(SMALL, policy="full", temperature=1e6), 512)
+    pieces = {piece.decode() for piece in drawn(running, 40) if piece and len(piece) > 64}
+    assert pieces
+    assert pieces <= set(words)
+    running.close()
+
+
+# --- parts that are wrong
+
+
+def test_what_fails_while_a_part_is_added_takes_the_unit_back(models: dict[str, Path]) -> None:
+    running = Running.open(models["qwen2"], SMALL, 256)
+    session = running.session
+    session.begin("media")
+    session.add_tokens("boundary", [1, 2])
+    with pytest.raises(ModelError, match="vision"):
+        session.add_image(np.zeros((8, 8, 3), np.uint8))
+    with pytest.raises(UsageError, match="no unit"):
+        session.add_tokens("boundary", [3])
+    session.begin("media")
+    session.add_tokens("boundary", [1])
+    assert session.commit().total_tokens == 1
+    running.close()
+
+
+def test_rows_of_another_width_or_order_are_refused(models: dict[str, Path]) -> None:
+    running = Running.open(models["qwen2vl"], SMALL, 256)
+    session, rows = running.session, np.zeros((4, running.model.n_embd), np.float32)
+    session.begin("media")
+    with pytest.raises(UsageError, match="rows of 8 numbers, the model takes 256"):
+        session.add_rows("audio", rows[:, :8])
+    with pytest.raises(ValueError, match="n_embd"):
+        session.add_rows("audio", rows[0])
+    with pytest.raises(UsageError, match="continue nothing"):
+        session.add_rows("image", rows, width=2, continues=True)
+    session.add_rows("image", rows, width=2)
+    for wrong in ({"width": 4, "first": 4}, {"width": 2, "first": 3}, {"width": 2, "first": 2**31}):
+        with pytest.raises(UsageError):
+            session.add_rows("image", rows, continues=True, **wrong)
+    session.add_rows("image", rows, width=2, first=6, continues=True)
+    session.commit()
+    session.check()
+    session.restore(session.save())
+    running.close()
+
+
+@pytest.mark.parametrize("stock_memory", [False, True])
+@pytest.mark.parametrize("flash_attn", ["on", "off"])
+def test_flash_attention_is_told_as_it_runs(models: dict[str, Path], flash_attn: str, *, stock_memory: bool) -> None:
+    options = EngineOptions(policy="full", flash_attn=flash_attn)
+    model = Model(ModelFiles("test", models["qwen2"], None), options)
+    model.open_context(options, 256)
+    session = NativeSession(model.context_address, 0, options, threads=2, stock_memory=stock_memory)
+    assert bool(session.snapshot().flash_attention) == (flash_attn == "on")
+    session.close()
+    model.close()

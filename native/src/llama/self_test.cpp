@@ -38,17 +38,26 @@ struct Undecodable {
     std::string why;
 };
 
-// How far a stored key may be from what was to be stored. Float types: of each value. Others, which share a scale in blocks
-// of 32 and may be stored turned by a Hadamard matrix: of the head; three roundings (two keys, and one of the two twice) with
-// all of a block's length in one value.
+// What is lost where a value is stored, of the value (float types)...
 double rounding(ggml_type type) {
     switch (type) {
         case GGML_TYPE_F32: return 0;
-        case GGML_TYPE_F16: return 1.0 / (1 << 10);
-        case GGML_TYPE_BF16: return 1.0 / (1 << 7);
-        case GGML_TYPE_Q8_0: return 0.03;
-        default: return 0.4;
+        case GGML_TYPE_BF16: return 1.0 / (1 << 8);
+        default: return 1.0 / (1 << 11);
     }
+}
+
+// ... and its expected square over the values of a head (types with a scale a block): a step of the scale, evenly spread.
+double squared_rounding(ggml_type type, const float * values, size_t n) {
+    const auto block = static_cast<size_t>(ggml_blck_size(type));
+    const double levels = type == GGML_TYPE_Q8_0 ? 127 : 8;
+    double sum = 0;
+    for (size_t first = 0; first < n; first += block) {
+        float largest = 0;
+        for (size_t i = first; i < std::min(n, first + block); ++i) largest = std::max(largest, std::fabs(values[i]));
+        sum += static_cast<double>(block) / 12 * (largest / levels) * (largest / levels);
+    }
+    return sum;
 }
 
 class Trial {
@@ -127,11 +136,12 @@ private:
         return !a.empty();
     }
 
-    // Head by head: a pair of dimensions that turn together may be off by a part of its own length.
+    // Head by head. Float types: a pair of dimensions that turn together may be off by a part of its own length. Others, whose
+    // values share a scale and may be stored turned by a Hadamard matrix: the head may be off by three roundings, doubled.
     bool fits(uint32_t layer, const std::vector<float> & shifted, const std::vector<float> & computed) const {
         const RotatedPairs pairs = rotated_pairs(model_, layer);
-        const double rounded = rounding(cache_->key_type(layer));
-        const bool blocks = rounded >= rounding(GGML_TYPE_Q8_0);
+        const ggml_type type = cache_->key_type(layer);
+        const bool in_blocks = ggml_is_quantized(type);
         const auto head = static_cast<size_t>(model_.hparams.n_embd_head_k(layer));
         for (size_t first = 0; first + head <= computed.size(); first += head) {
             double squares = 0;
@@ -141,12 +151,12 @@ private:
             for (size_t i = 0; i < head; ++i) {
                 const double difference = static_cast<double>(shifted[first + i]) - computed[first + i];
                 off += difference * difference;
-                if (blocks) continue;
+                if (in_blocks) continue;
                 const size_t other = pairs.partner(i);
                 const double length = std::hypot(computed[first + i], other == i ? 0.0f : computed[first + other]);
-                if (!(std::fabs(difference) <= (kAngle + 2 * rounded) * length + noise)) return false;
+                if (!(std::fabs(difference) <= (kAngle + 3 * rounding(type)) * length + noise)) return false;
             }
-            if (blocks && !(off <= (kAngle + rounded) * (kAngle + rounded) * squares)) return false;
+            if (in_blocks && !(off <= kAngle * kAngle * squares + 4 * 3 * squared_rounding(type, &computed[first], head))) return false;
         }
         return true;
     }
