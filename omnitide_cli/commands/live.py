@@ -31,7 +31,10 @@ If a device disconnects, OmniTide warns and reconnects.
 def live(
     context: typer.Context,
     camera: Annotated[
-        str, options.option("--camera", LIVE, "Camera number, device, URL, file, or none.", metavar="CAMERA")
+        str,
+        options.option(
+            "--camera", LIVE, "Camera number, device, URL, file, or none.", metavar="CAMERA", show_default="0"
+        ),
     ] = "0",
     mic: Annotated[
         str, options.option("--mic", LIVE, "Microphone by name or part of it, default, or none.", metavar="NAME")

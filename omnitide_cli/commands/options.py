@@ -236,7 +236,13 @@ SaveSession = Annotated[
 ]
 Resume = Annotated[
     Path | None,
-    _one_run("--resume", SAVING, "Resume a saved session.", metavar="FILE.tide", show_default=False),
+    _one_run(
+        "--resume",
+        SAVING,
+        "Resume a saved session; last: the newest of this source.",
+        metavar="FILE.tide|last",
+        show_default=False,
+    ),
 ]
 CheckpointEvery = Annotated[
     float,
@@ -254,12 +260,13 @@ Dashboard = Annotated[
     ),
 ]
 Transcript = Annotated[
-    Path | None,
+    list[Path] | None,
     option(
         "--transcript",
         OUTPUT,
-        "Also write the answers to a file.",
+        "Also write the answers to a file. Repeatable; --resume continues it.",
         metavar="FILE.jsonl|.vtt|.srt",
         show_default=False,
     ),
 ]
+Overwrite = Annotated[bool, _one_run("--overwrite", OUTPUT, "Replace transcripts that are there already.")]

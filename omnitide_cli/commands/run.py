@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import typer
 
+from omnitide_cli.addresses import display_name, redact
 from omnitide_cli.commands.mistakes import explained
 from omnitide_cli.errors import INTERRUPTED, OmniTideError
 from omnitide_cli.session.global_options import GlobalOptions
@@ -19,6 +20,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code; nothing is raised."""
     _prepare_streams()
     state = GlobalOptions()
+    for argument in arguments:
+        display_name(argument.partition("=")[2] if argument.startswith("--") else argument)  # for what `redact` knows
     try:
         code = _invoke(app, arguments, state)
         sys.stdout.flush()
@@ -60,10 +63,10 @@ def _report(error: BaseException, message: str, hint: str, code: int, state: Glo
 
     with suppress(OSError):
         if state.debug:
-            traceback.print_exception(error)
+            print(redact("".join(traceback.format_exception(error))), file=sys.stderr, end="")
         if not message and not hint:  # help was printed instead
             return code
-        print(f"omnitide: {with_hint(message, hint)}", file=sys.stderr, flush=True)
+        print(f"omnitide: {with_hint(redact(message), redact(hint))}", file=sys.stderr, flush=True)
     return code
 
 

@@ -47,6 +47,7 @@ def _shared(
     json_lines: options.Json = False,
     dashboard: options.Dashboard = None,
     transcript: options.Transcript = None,
+    overwrite: options.Overwrite = False,
     **knobs: float | None,
 ) -> None: ...
 
@@ -95,7 +96,9 @@ def session_options(context: typer.Context) -> Any:
         questions=QuestionOptions(
             flags["ask"], flags["ask_at"], flags["every"], flags["questions"], no_ask=flags["no_ask"]
         ),
-        output=OutputOptions(flags["json_lines"], flags["transcript"], flags["dashboard"], flags["no_ask"]),
+        output=OutputOptions(
+            flags["json_lines"], flags["transcript"] or (), flags["overwrite"], flags["dashboard"], flags["no_ask"]
+        ),
         save_session=flags["save_session"],
         resume=flags["resume"],
         checkpoint_every=flags["checkpoint_every"],

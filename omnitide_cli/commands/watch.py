@@ -27,13 +27,13 @@ Options can also be set by variables (OMNITIDE_HIGH_WATERMARK=2000)
 or in omnitide.toml (high-watermark = 2000).
 """
 
-SOURCE_HELP = "A video or audio file, a stream URL, or - for standard input."
+SOURCE_HELP = "A file, a stream URL, or - for standard input; --resume knows its own."
 
 
 @with_session_flags(before="unit_seconds")
 def watch(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)],
+    source: Annotated[str | None, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)] = None,
     start: Annotated[float, options.time_option("--start", options.MEDIA, "Start at this time.")] = 0.0,
     duration: Annotated[
         float | None,
@@ -46,10 +46,13 @@ def watch(
     ] = "fast",
 ) -> None:
     """Go through a video or recording second by second, and answer questions about it."""
+    from omnitide_cli.session.resume import resumed_source
     from omnitide_cli.session.run import run_session
     from omnitide_cli.session.sources import WatchedFile
 
     flags = context.params
+    if source is None:
+        source, context.params["resume"] = resumed_source(flags["resume"])
     watched = WatchedFile(
         source,
         start=start,

@@ -6,6 +6,7 @@ import codecs
 import json
 from typing import Any, TextIO
 
+from omnitide_cli.addresses import redact
 from omnitide_cli.errors import OmniTideError
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.words import error_code
@@ -27,7 +28,7 @@ class NdjsonSink(Sink):
 
     def failed(self, error: BaseException) -> None:
         hint = error.hint if isinstance(error, OmniTideError) else ""
-        self._write({"type": "error", "code": error_code(error), "message": str(error), "hint": hint})
+        self._write({"type": "error", "code": error_code(error), "message": redact(str(error)), "hint": redact(hint)})
 
     def _write(self, fields: dict[str, Any]) -> None:
         self._stream.write(json.dumps(fields, ensure_ascii=self._ascii) + "\n")

@@ -43,6 +43,9 @@ class Sink(Protocol):
     def ended(self) -> None:
         """The stream is over; the session continues with what is typed."""
 
+    def media_over(self, at: float) -> None:
+        """The source itself ends at media second `at`: there is nothing to be seen behind it."""
+
     def failed(self, error: BaseException) -> None:
         """The session ends early because of `error`; a summary may still follow."""
 
@@ -75,6 +78,10 @@ class Tee(Sink):
     def ended(self) -> None:
         for sink in self._sinks:
             sink.ended()
+
+    def media_over(self, at: float) -> None:
+        for sink in self._sinks:
+            sink.media_over(at)
 
     def failed(self, error: BaseException) -> None:
         for sink in self._sinks:

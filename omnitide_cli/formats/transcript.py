@@ -1,93 +1,394 @@
-"""The answers of a session as a file: JSONL for programs, WebVTT and SRT for players."""
+"""The answers of a session as a file: JSONL for programs, WebVTT and SRT for players.
+
+An answer is in the file before it has been shown in full: nothing is kept back, whatever ends the process. A cue is
+written with a provisional end; when the next begins, its end is corrected in place, by as many bytes.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import re
+import stat
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from omnitide_cli.errors import UsageError
+from omnitide_cli.formats import cues
+from omnitide_cli.formats.patient import PatientFile
 from omnitide_cli.formats.sink import Sink
-from omnitide_cli.runtime.events import Answer, Event, SessionStarted
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Unwritten
 
 FORMATS = (".jsonl", ".vtt", ".srt")
-LONGEST_CUE_S = 8.0
-SHORTEST_CUE_S = 1.0
+NOT_CUES = ("NOTE", "STYLE", "REGION")
+PATIENCE_S = 0.2
+
+Tell = Callable[[Event], None]
 
 
-def open_transcript(path: Path) -> TranscriptSink:
-    """A sink that writes `path`, in the format of its ending, once a session starts. Raises UsageError."""
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"--transcript {path}: unknown file extension", f"use one of {', '.join(FORMATS)}")
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """What to do with a file that has something in it: refuse it, replace it, or go on behind it."""
+
+    goes_on: bool = False
+    replaces: bool = False
+
+
+def open_transcripts(paths: Sequence[Path], existing: Existing, tell: Tell) -> list[TranscriptSink]:
+    """Sinks that write the files, each in the format of its ending, once a session starts; `tell` gets warnings.
+
+    Raises UsageError for a file that can't be written, is another session's, or has answers that would be lost.
+    """
+    sinks: list[TranscriptSink] = []
+    known: set[Path] = set()
     try:
-        return TranscriptSink(path.open("a", encoding="utf-8", errors="replace", newline="\n"), path.suffix.lower())
+        for path in paths:
+            if path.suffix.lower() not in FORMATS:
+                raise UsageError(f"--transcript {path}: unknown file extension", f"use one of {', '.join(FORMATS)}")
+            if path.resolve() not in known:
+                known.add(path.resolve())
+                sinks.append(TranscriptSink(path, existing, tell))
+    except BaseException:
+        for sink in sinks:
+            sink.close()
+        raise
+    return sinks
+
+
+class TranscriptSink(Sink):
+    """Writes each answer at once. Made by `open_transcripts`."""
+
+    def __init__(self, path: Path, existing: Existing, tell: Tell) -> None:
+        self._path = path
+        self._suffix = path.suffix.lower()
+        self._existing = existing
+        self._tell = tell
+        self._lock = threading.RLock()  # who leaves at once does so from another thread
+        self._is_new = not path.exists()
+        self._descriptor, self._is_regular = _open(path)
+        self._file = PatientFile(self._descriptor, seekable=self._is_regular)
+        self._started = self._closed = self._has_told = False
+        self._before = b""
+        try:
+            if self._is_regular:
+                self._before = _read(self._descriptor)
+                self._check(existing)
+        except BaseException:
+            self.close()
+            raise
+        self._cue: _Written | None = None
+        self._previous: _Written | None = None
+        self._number = 0
+        self._ahead: list[tuple[float, str]] = []
+        self._ends: list[int] = []
+        """Where each answer ends in the file."""
+        self._lost = 0
+        self._over_at: float | None = None
+        self._spoken: tuple[str, float, str] | None = None
+        self._sorted = True
+
+    # --- events
+
+    def asking(self, question: str, at: float) -> None:
+        self._spoken = (question, at, "")
+
+    def emit(self, event: Event) -> None:
+        with self._lock:
+            if isinstance(event, SessionStarted):
+                self._start(event.resumed_at)
+            elif isinstance(event, AnswerDelta) and self._spoken:
+                self._spoken = (*self._spoken[:2], self._spoken[2] + event.text)
+            elif isinstance(event, Answer):
+                self._spoken = None
+                self._answer(event)
+            else:
+                self._attempt(self._file.retry)
+        self._tell_trouble()
+
+    def media_over(self, at: float) -> None:
+        """What is shown from here on would never be seen: it begins earlier."""
+        self._over_at = at
+        if self._cue and self._cue.at >= at and self._suffix != ".jsonl":
+            self._move(self._cue)
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._attempt(self._file.retry)
+        if self._started and not self._sorted and not self.missing:
+            with suppress(OSError):
+                self._sort()
+        if not self._started and self._is_new and self._is_regular:
+            with suppress(OSError):
+                self._path.unlink()
+        self._closed = True
+        os.close(self._descriptor)
+
+    def rescue(self) -> None:
+        """The process is left at once: what was being said is written, too. From any thread."""
+        if not self._lock.acquire(timeout=PATIENCE_S):
+            return
+        if self._started and self._spoken and self._spoken[2].strip():
+            question, at, text = self._spoken
+            self._answer(Answer(at, -1, question, text.strip(), 0, 0.0, 0.0, "interrupted"))
+        self._attempt(self._file.retry)
+
+    @property
+    def missing(self) -> int:
+        """Answers that are not, or not wholly, in the file."""
+        return self._lost + sum(end > self._file.written for end in self._ends)
+
+    @property
+    def unwritten(self) -> Unwritten | None:
+        """What the file lacks at the end of the session."""
+        self._attempt(self._file.retry)
+        return Unwritten(str(self._path), self.missing, self._file.reason) if self.missing else None
+
+    # --- the file
+
+    def _check(self, existing: Existing) -> None:
+        if not self._before or existing.replaces:
+            return
+        if not existing.goes_on:
+            raise UsageError(
+                f"--transcript {self._path}: the file is there already",
+                "--overwrite replaces it, and --resume goes on with its session; or choose another file",
+            )
+        text = self._before.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        first = text.lstrip("\n").partition("\n")[0]
+        fits = {
+            ".vtt": lambda: first.startswith("WEBVTT"),
+            ".srt": lambda: first.strip().isdigit(),
+            ".jsonl": lambda: first.startswith("{"),
+        }[self._suffix]()
+        if not fits:
+            raise UsageError(
+                f"--transcript {self._path}: there is no {self._suffix[1:].upper()} file to go on with in it",
+                "--overwrite replaces it; or choose another file",
+            )
+
+    def _start(self, resumed_at: float | None) -> None:
+        """Not before: a mistyped source must not cost an older transcript."""
+        self._started = True
+        if self._before and self._existing.goes_on and not self._existing.replaces:
+            self._take_up(resumed_at or 0.0)
+        else:
+            if self._is_regular:
+                self._attempt(lambda: os.ftruncate(self._descriptor, 0))
+            self._file = PatientFile(self._descriptor, seekable=self._is_regular)
+            self._append("WEBVTT\n" if self._suffix == ".vtt" else "")
+        self._before = b""
+
+    def _take_up(self, resumed_at: float) -> None:
+        """Go on behind what is there; half a line that a kill or a full disk has left is completed or removed."""
+        text = self._before.decode("utf-8", "surrogateescape")
+        if self._suffix == ".jsonl":
+            self._take_up_lines(text, resumed_at)
+            return
+        blocks = cues.parse(text)
+        if "\r" in text or not cues.in_order(blocks):
+            tidy = cues.ordered(cues.parse(re.sub("\r\n?", "\n", text)), self._suffix)
+            with suppress(OSError):
+                self._replace(tidy)
+                text = tidy
+            blocks = cues.parse(text)
+        if len(blocks) > (self._suffix == ".vtt") and _is_torn(blocks[-1]):
+            text = text[: blocks[-1].offset].rstrip("\n") + "\n"
+            blocks.pop()
+        elif not text.endswith("\n"):
+            text += "\n"
+        if blocks and blocks[-1].start is not None:
+            text = text.rstrip("\n") + "\n"
+        self._set_end(text)
+        shown = [block for block in blocks if block.start is not None]
+        self._number = len(shown)
+        self._ahead = [(cue.start or 0.0, cue.words) for cue in shown if (cue.start or 0.0) >= resumed_at - 0.001]
+        if shown and shown[-1] is blocks[-1] and "\r" not in text:
+            last = shown[-1]
+            place = len(text[: last.offset + last.end_at].encode("utf-8", "surrogateescape"))
+            self._cue = _Written(last.start or 0.0, last.start or 0.0, last.end, -1, place)
+
+    def _take_up_lines(self, text: str, resumed_at: float) -> None:
+        whole, newline, rest = text.rpartition("\n")
+        if rest and _object(rest) is not None:
+            whole, newline, rest = text, "\n", ""
+        self._set_end(whole + newline)
+        for line in whole.split("\n"):
+            known = _object(line) or {}
+            at = known.get("at")
+            if isinstance(at, int | float) and at >= resumed_at - 0.001:
+                self._ahead.append((at, f"{known.get('question')}\n{known.get('text')}"))
+
+    def _set_end(self, text: str) -> None:
+        """The file holds `text`, which is what was read but for its end."""
+        data = text.encode("utf-8", "surrogateescape")
+        same = next((at for at, (a, b) in enumerate(zip(data, self._before, strict=False)) if a != b), None)
+        same = min(len(data), len(self._before)) if same is None else same
+        if same < len(self._before):
+            self._attempt(lambda: os.ftruncate(self._descriptor, same))
+        self._file = PatientFile(self._descriptor, same)
+        self._file.append(data[same:])
+
+    def _sort(self) -> None:
+        text = _read(self._descriptor).decode("utf-8", "surrogateescape")
+        self._replace(cues.ordered(cues.parse(text), self._suffix))
+
+    def _replace(self, text: str) -> None:
+        """Another file in the place of this one, at once, so that a kill leaves one of them whole."""
+        path = self._path.resolve()
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            data = text.encode("utf-8", "surrogateescape")
+            os.fchmod(descriptor, stat.S_IMODE(os.fstat(self._descriptor).st_mode))
+            with open(descriptor, "wb", closefd=False) as file:
+                file.write(data)
+            Path(name).replace(path)
+        except BaseException:
+            os.close(descriptor)
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+        os.close(self._descriptor)
+        self._descriptor, self._before = descriptor, data
+
+    # --- answers
+
+    def _answer(self, answer: Answer) -> None:
+        if self._suffix == ".jsonl":
+            if not self._is_known(answer.at, f"{answer.question}\n{answer.text}"):
+                self._append(json.dumps(answer.to_json(), ensure_ascii=False) + "\n", is_answer=True)
+            return
+        words = cues.words(answer.question, answer.text, self._suffix)
+        if self._is_known(answer.at, words):
+            return
+        last = self._cue
+        if last and last.at == answer.at:
+            # Two answers at one moment are shown together: cues that overlap hide each other in some players.
+            self._append(f"{words}\n", is_answer=True)
+            return
+        if last and last.start <= answer.at:
+            self._set_cue_end(last, cues.end_of(last.start, answer.at))
+        self._sorted &= not (last and last.start > answer.at)
+        self._number += 1
+        start, end = answer.at, answer.at + cues.LONGEST_S
+        gap = "\n" if self._file.end else ""
+        text = cues.block(self._suffix, self._number, start, end, words)
+        before = len(f"{gap}{text[: text.index(' --> ')]}".encode("utf-8", "replace"))
+        width = len(cues.stamp(start, self._suffix))
+        begin = self._file.end + before - width
+        self._append(f"{gap}{text}\n", is_answer=True)
+        self._previous, self._cue = last, _Written(answer.at, start, end, begin, begin + width + len(" --> "))
+        if self._over_at is not None and answer.at >= self._over_at:
+            self._move(self._cue)
+
+    def _is_known(self, at: float, words: str) -> bool:
+        """Whether a session that was killed has written the same answer after the checkpoint this one goes on from."""
+        for known in self._ahead:
+            if abs(known[0] - at) < 0.001 and words in known[1]:
+                self._ahead.remove(known)
+                return True
+        return False
+
+    def _move(self, cue: _Written) -> None:
+        """Let the newest cue begin before the end of the media."""
+        previous = self._previous
+        start = cues.start_before(cue.at, previous.start if previous else None)
+        if cue.start_place < 0 or start >= cue.start:
+            return
+        self._file.patch(cue.start_place, cues.stamp(start, self._suffix).encode())
+        cue.start = start
+        if previous and previous.end > start:
+            self._set_cue_end(previous, start)
+
+    def _set_cue_end(self, cue: _Written, end: float) -> None:
+        old, new = (cues.stamp(moment, self._suffix) for moment in (cue.end, end))
+        if old != new and len(old) == len(new) and self._is_regular:
+            self._file.patch(cue.end_place, new.encode())
+            cue.end = end
+
+    def _append(self, text: str, *, is_answer: bool = False) -> None:
+        data = text.encode("utf-8", "replace")
+        kept = self._attempt(lambda: self._file.append(data))
+        if is_answer and kept is False:
+            self._lost += 1
+        elif is_answer:
+            self._ends.append(self._file.end)
+            if len(self._ends) > 64:
+                self._ends = [end for end in self._ends if end > self._file.written]
+
+    def _attempt(self, write: Callable[[], object]) -> object:
+        """Whatever goes wrong with the file must not end the session."""
+        try:
+            return write()
+        except OSError as error:
+            self._file.reason = error.strerror or str(error)
+            return None
+
+    def _tell_trouble(self) -> None:
+        if self._file.reason and not self._has_told:
+            self._has_told = True
+            message = f"{self._path} can't be written: {self._file.reason}; the session goes on without it"
+            self._tell(Notice("transcript-waits", message, "make room: it is tried again with every second"))
+
+
+@dataclass(slots=True)
+class _Written:
+    """A cue in the file: when its answer was given, its times, and where in the file they stand (-1: of no matter)."""
+
+    at: float
+    start: float
+    end: float
+    start_place: int
+    end_place: int
+
+
+def _open(path: Path) -> tuple[int, bool]:
+    """The file, locked for this session, and whether it is a regular one. Raises UsageError."""
+    try:
+        while True:
+            is_regular = not path.exists() or path.is_file()
+            flags = os.O_RDWR | os.O_CREAT if is_regular else os.O_WRONLY
+            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
+            if not is_regular:
+                return descriptor, False
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise UsageError(f"--transcript {path}: another session is writing it", "choose another file") from None
+            except OSError:
+                return descriptor, True  # a file system without locks
+            with suppress(OSError):
+                if os.path.samestat(path.stat(), os.fstat(descriptor)):
+                    return descriptor, True
+            os.close(descriptor)  # replaced between the two
     except OSError as error:
         raise UsageError(f"--transcript {path}: can't be written: {error.strerror}", "choose another file") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Cue:
-    at: float
-    text: str
+def _is_torn(last: cues.Cue) -> bool:
+    """Whether the end of a file is a cue that could not be written as far as its text."""
+    return not last.words.strip() if last.start is not None else not last.text.startswith(NOT_CUES)
 
 
-class TranscriptSink(Sink):
-    """Writes each answer once it is clear how long it may be shown: until the next one, or for some seconds."""
-
-    def __init__(self, file: TextIO, suffix: str) -> None:
-        self._file = file
-        self._suffix = suffix
-        self._waiting: _Cue | None = None
-        self._cues = 0
-
-    def emit(self, event: Event) -> None:
-        if isinstance(event, SessionStarted):
-            self._file.truncate(0)  # not before: a mistyped source must not cost an older transcript
-            self._file.write("WEBVTT\n" if self._suffix == ".vtt" else "")
-        if not isinstance(event, Answer):
-            return
-        if self._suffix == ".jsonl":
-            self._file.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
-        else:
-            self._cue(_Cue(event.at, f"{_line(event.question)}\n{_line(event.text)}".rstrip()))
-        self._file.flush()
-
-    def close(self) -> None:
-        if self._waiting:
-            self._write(self._waiting, self._waiting.at + LONGEST_CUE_S)
-            self._waiting = None
-        self._file.close()
-
-    def _cue(self, cue: _Cue) -> None:
-        if self._waiting and self._waiting.at == cue.at:
-            # Two answers at one moment are shown together: cues that overlap hide each other in some players.
-            self._waiting = _Cue(cue.at, f"{self._waiting.text}\n{cue.text}")
-            return
-        if self._waiting:
-            shortest, longest = self._waiting.at + SHORTEST_CUE_S, self._waiting.at + LONGEST_CUE_S
-            self._write(self._waiting, min(max(cue.at, shortest), longest))
-        self._waiting = cue
-
-    def _write(self, cue: _Cue, end: float) -> None:
-        self._cues += 1
-        point = "," if self._suffix == ".srt" else "."
-        text = cue.text if self._suffix == ".srt" else _escaped(cue.text)
-        number = f"{self._cues}\n" if self._suffix == ".srt" else "\n"
-        after = "\n" if self._suffix == ".srt" else ""
-        self._file.write(f"{number}{_stamp(cue.at, point)} --> {_stamp(end, point)}\n{text}\n{after}")
+def _read(descriptor: int) -> bytes:
+    size = os.fstat(descriptor).st_size
+    parts, at = [], 0
+    while at < size and (part := os.pread(descriptor, size - at, at)):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
 
 
-def _line(text: str) -> str:
-    """An empty line would end the cue, so there is none."""
-    return " ".join(text.split())
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _stamp(seconds: float, point: str) -> str:
-    milliseconds = round(seconds * 1000)
-    whole, milliseconds = divmod(milliseconds, 1000)
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}{point}{milliseconds:03}"
+def _object(line: str) -> dict[str, object] | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -27,7 +27,10 @@ def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:
         life = f"ended {age}"
     else:
         life = f"ended unexpectedly (killed?), last seen {age}"
-    return f"{name}: {life}, at {clock(max(snapshot.clock, 0.0))} of the media"
+    words = f"{name}: {life}, at {clock(max(snapshot.clock, 0.0))} of the media"
+    if snapshot.checkpoint and not state.running and not snapshot.ended:
+        words += f"; --resume {printable(snapshot.checkpoint)} continues it, or --resume last"
+    return words
 
 
 def subject(snapshot: SessionSnapshot) -> str:

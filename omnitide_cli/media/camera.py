@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 import cv2
 
+from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import DeviceError
-from omnitide_cli.media.container import URL, display_name
+from omnitide_cli.media.container import URL
 from omnitide_cli.media.device_thread import Link, Tell
 from omnitide_cli.media.live_pictures import PictureQueue
 
@@ -102,7 +103,7 @@ def refuse_missing(address: str) -> None:
     path = Path(f"/dev/video{address}" if number else address)
     if not path.exists():
         raise DeviceError(
-            f"there is no camera {address}" + (f" ({path})" if number else ""), _others() + _hint(address)
+            f"there is no camera {display_name(address)}" + (f" ({path})" if number else ""), _others() + _hint(address)
         )
     if path.is_dir():
         raise DeviceError(f"the camera {address} is a folder", _hint(address))

@@ -14,6 +14,7 @@ from av.logging import set_level
 from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
+from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import SourceError
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -53,11 +54,6 @@ def local_path(path: str) -> Path | None:
     if path == "-" or (URL.match(path) and not path.lower().startswith("file://")):
         return None
     return Path(re.sub(r"^file:(//)?", "", path, flags=re.IGNORECASE))
-
-
-def display_name(path: str) -> str:
-    """How messages call the source; without the password that a camera's address may hold."""
-    return "standard input" if path == "-" else re.sub(r"//[^/@]+@", "//", path)
 
 
 def reason(error: Exception) -> str:

@@ -8,11 +8,11 @@ import av
 from av.container import InputContainer
 from av.error import FFmpegError
 
+from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import SourceError, UsageError
 from omnitide_cli.media.clock import LONGEST_PAUSE_S, timed
 from omnitide_cli.media.container import (
     PIPE_HINT,
-    display_name,
     local_path,
     open_container,
     picture_stream,

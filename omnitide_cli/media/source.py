@@ -12,8 +12,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import UsageError
-from omnitide_cli.media.container import display_name, local_path
+from omnitide_cli.media.container import local_path
 from omnitide_cli.media.demux import DAMAGE_HINT
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import SourceInfo, SourceWarning
@@ -52,7 +53,7 @@ def open_source(
         )
     if not 0 <= start < math.inf or (duration is not None and not duration > 0) or loops < 1:
         raise UsageError(
-            f"start {start}, duration {duration}, loops {loops} leave nothing of {path} to play",
+            f"start {start}, duration {duration}, loops {loops} leave nothing of {display_name(path)} to play",
             "--start must be 0 or more, --duration above 0, --loop 1 or more.",
         )
     if not (video or audio):
@@ -107,7 +108,8 @@ class MediaSource:
         known = self.info.duration
         if known is not None and start >= known:
             self.close()
-            raise UsageError(f"{path} ends at {known:.1f} s, before the start at {start:.1f} s", "Start earlier.")
+            name = display_name(path)
+            raise UsageError(f"{name} ends at {known:.1f} s, before the start at {start:.1f} s", "Start earlier.")
         self._units = self._all_units(self._play)
 
     @property

@@ -269,6 +269,15 @@ class MigrationTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwritten:
+    """A file that lacks so many answers at the end (NDJSON on standard output: events), and why."""
+
+    path: str
+    answers: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Summary(Event):
     """The last event of every session, also of one that was interrupted or failed."""
 
@@ -318,3 +327,5 @@ class Summary(Event):
     """Seconds of live sound that a device or a backlog lost."""
     sound_skew_ms: float = 0.0
     """By how much the sound card's clock was corrected; above 0 if it is slow."""
+    unwritten: tuple[Unwritten, ...] = ()
+    """What could not be written, on a full disk for example."""

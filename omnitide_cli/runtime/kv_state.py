@@ -108,6 +108,8 @@ class SessionSnapshot:
     written: float = 0.0
     ended: bool = False
     """The session took leave; one that neither runs nor took leave was killed."""
+    checkpoint: str = ""
+    """The file from which it goes on if it is killed."""
 
     def to_json(self) -> dict[str, Any]:
         """The object that `inspect-kv --json` prints: the state's fields first."""
@@ -134,6 +136,7 @@ class SessionSnapshot:
             "started": self.started,
             "written": self.written,
             "ended": self.ended,
+            "checkpoint": self.checkpoint,
         }
 
 

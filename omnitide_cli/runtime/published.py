@@ -68,8 +68,13 @@ def choose(folder: Path, wanted: str | None) -> tuple[SessionSnapshot, str]:
         meant = [each for each in found if wanted in (each.state.session, str(each.pid))][:1]
         meant = meant or [each for each in found if each.state.session.startswith(wanted)]
     if len(meant) != 1:
-        kind = "no session is" if not meant else f"{len(meant)} sessions are"
-        raise SessionFileError(f"{kind} called '{wanted}'", f"choose from {', '.join(names[:SHOWN])}")
+        several = [each.state.session for each in meant]
+        what = (
+            f"the names of {len(several)} sessions begin with '{wanted}'"
+            if several
+            else f"no session is called '{wanted}'"
+        )
+        raise SessionFileError(what, f"choose from {', '.join((several or names)[:SHOWN])}")
     others = [each.state.session for each in found if each.state.running and each is not meant[0]]
     running = f"Also running: {', '.join(others[:SHOWN])}." if others else ""
     return meant[0], " ".join(part for part in (running, f"{unread}." if unread else "") if part)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from omnitide_cli.addresses import short_name
 from omnitide_cli.errors import OmniTideError
 from omnitide_cli.runtime.events import Answer, Event, Migration, Retention, SessionStarted, UnitIngested
 from omnitide_cli.runtime.kv_state import KvState, Moment, SessionSnapshot
@@ -18,15 +18,15 @@ from omnitide_cli.runtime.snapshot_file import write_snapshot
 from omnitide_cli.runtime.timeline import Timeline
 
 LEAST_INTERVAL_S = 0.25
+RETRY_S = 10.0
 COST_SHARE = 1 / 250
 """The most of the time that publishing may take."""
-NAME_LENGTH = 32
 
 
 class Publisher:
     """Remembers what a snapshot tells; `offer` writes one when the last is old enough for what it cost.
 
-    Nothing that goes wrong here reaches the session: `problem` says it, and nothing is published any more.
+    Nothing that goes wrong here reaches the session: `problem` says it.
     """
 
     def __init__(self, folder: Path, look: Callable[[str], KvState]) -> None:
@@ -39,6 +39,9 @@ class Publisher:
         self._lock: int | None = None
         self._next = 0.0
         self.problem = ""
+        """Why nothing could be published; it is tried again."""
+        self.checkpoint = ""
+        """The file from which the session goes on if it is killed."""
 
     def emit(self, event: Event) -> None:
         """Take an event in; the first makes the session known."""
@@ -87,11 +90,12 @@ class Publisher:
             state=self._look(known.state.session),
             moments=self._timeline.moments(),
             moment_units=self._timeline.units_each,
+            checkpoint=self.checkpoint,
             written=time.time(),
         )
 
     def _start(self, about: SessionStarted) -> None:
-        name, now = _name(about.source), time.time()
+        name, now = f"{short_name(about.source)}-{os.getpid()}", time.time()
         self._snapshot = SessionSnapshot(self._look(name), about, pid=os.getpid(), started=now, written=now)
         try:
             open_folder(self._folder)
@@ -108,24 +112,21 @@ class Publisher:
         if self._path is None:
             return
         began = time.thread_time()  # not the wall's: others may have the processor meanwhile
+        pause = LEAST_INTERVAL_S
         try:
             self._snapshot = self.snapshot()
             if self._snapshot:
                 write_snapshot(self._path, self._snapshot)
-        except (OSError, OmniTideError) as error:
+        except OSError as error:  # a full disk, which may have room later
+            self._note(error)
+            pause = RETRY_S
+        except OmniTideError as error:
             self._give_up(error)
-        self._next = time.monotonic() + max(LEAST_INTERVAL_S, (time.thread_time() - began) / COST_SHARE)
+        self._next = time.monotonic() + max(pause, (time.thread_time() - began) / COST_SHARE)
 
     def _give_up(self, error: Exception) -> None:
-        self.problem = f"{self._folder}: {getattr(error, 'strerror', None) or error}"
+        self._note(error)
         self._path = None
 
-
-def _name(source: str) -> str:
-    """What a session is called: the source's name, as far as it can stand in a file name, and the process."""
-    _, is_url, rest = source.partition("://")
-    if is_url:
-        source = rest.partition("?")[0].rpartition("@")[2]  # names are shown: without passwords and keys
-    stem = Path(source.rstrip("/")).stem if source != "-" else "stdin"
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:NAME_LENGTH].strip("-.")
-    return f"{plain or 'session'}-{os.getpid()}"
+    def _note(self, error: Exception) -> None:
+        self.problem = f"{self._folder}: {getattr(error, 'strerror', None) or error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import OmniTideError, SessionFileError
 from omnitide_cli.runtime.events import SessionStarted
 from omnitide_cli.runtime.history import History
@@ -49,7 +50,7 @@ def _about(saved: Saved, cells: int) -> SessionStarted:
     return SessionStarted(
         version=saved.version,
         model=saved.model.name,
-        source=saved.media.source,
+        source=display_name(saved.media.source),
         policy=options.policy,
         layout=options.layout,
         positions=options.positions,

@@ -101,11 +101,31 @@ def read_session(path: Path) -> SessionFile:
         raise SessionFileError(f"{path} is larger than memory", "use it on a machine with more memory") from error
 
 
+def read_header(path: Path) -> Saved:
+    """What a session was, without its state and without looking for damage in it. Raises SessionFileError."""
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            _, header_bytes, _ = _read_prefix(file, path)
+            return _saved(file.read(header_bytes), path)
+    except OSError as error:
+        message = f"{path} can't be read: {error.strerror or error}"
+        raise SessionFileError(message, "check the path and its permissions") from error
+
+
 def _without_waiting(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NONBLOCK)  # a pipe that nobody writes to
 
 
 def _read(file: BinaryIO, path: Path) -> SessionFile:
+    prefix, header_bytes, state_bytes = _read_prefix(file, path)
+    body = file.read(header_bytes + state_bytes)
+    if hashlib.sha256(prefix + body).digest() != file.read(DIGEST_BYTES):
+        damaged(path, "its checksum is wrong")
+    return SessionFile(_saved(body[:header_bytes], path), np.frombuffer(body, dtype=np.uint8, offset=header_bytes))
+
+
+def _read_prefix(file: BinaryIO, path: Path) -> tuple[bytes, int, int]:
+    """The first bytes, and how many the header and the state have."""
     status = os.fstat(file.fileno())
     prefix = file.read(PREFIX.size) if stat.S_ISREG(status.st_mode) else b""
     if prefix[: len(MAGIC)] != MAGIC:
@@ -119,16 +139,16 @@ def _read(file: BinaryIO, path: Path) -> SessionFile:
         raise SessionFileError(message, "resume it with the version that saved it")
     if PREFIX.size + header_bytes + state_bytes + DIGEST_BYTES != status.st_size or header_bytes > LARGEST_HEADER:
         damaged(path, "its size differs from what its header says")
-    body = file.read(header_bytes + state_bytes)
-    if hashlib.sha256(prefix + body).digest() != file.read(DIGEST_BYTES):
-        damaged(path, "its checksum is wrong")
+    return prefix, header_bytes, state_bytes
+
+
+def _saved(header: bytes, path: Path) -> Saved:
     try:
-        saved = read_saved(json.loads(body[:header_bytes]))
+        return read_saved(json.loads(header))
     except SessionFileError as error:
         damaged(path, error.message)
     except (ValueError, RecursionError):
         damaged(path, "its header is not JSON")
-    return SessionFile(saved, np.frombuffer(body, dtype=np.uint8, offset=header_bytes))
 
 
 def damaged(path: Path, what: str) -> NoReturn:

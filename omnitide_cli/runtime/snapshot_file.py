@@ -7,11 +7,13 @@ import math
 import os
 import stat
 import types
-from dataclasses import MISSING, fields, is_dataclass
+from contextlib import suppress
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from omnitide_cli.addresses import redact
 from omnitide_cli.errors import SessionFileError
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 
@@ -25,9 +27,14 @@ def write_snapshot(path: Path, snapshot: SessionSnapshot) -> None:
     """Replace the file at once: a reader sees the old one or the new one, whole. Raises OSError."""
     fresh = path.with_suffix(".new")
     text = json.dumps({"format": FORMAT, **_fields(snapshot)}, default=_fields, separators=(",", ":"))
-    with open(fresh, "w", encoding="utf-8", opener=_only_for_me) as file:
-        file.write(text)
-    fresh.replace(path)
+    try:
+        with open(fresh, "w", encoding="utf-8", opener=_only_for_me) as file:
+            file.write(text)
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()  # part of it on a full disk
+        raise
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -52,6 +59,8 @@ def read_snapshot(path: Path) -> SessionSnapshot:
             raise ValueError("it has a different format")
         snapshot = _build(SessionSnapshot, fields_of_file, "")
         _check(snapshot)
+        source = snapshot.about.source  # earlier versions wrote logins
+        snapshot = replace(snapshot, about=replace(snapshot.about, source=source if source == "-" else redact(source)))
     except OSError as error:
         raise SessionFileError(f"{path}: {error.strerror or error}", NOT_READABLE) from error
     except (ValueError, RecursionError) as error:  # the JSON's, the encoding's, and ours

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,20 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnitide_cli.catalog.folders import state_dir
-from omnitide_cli.errors import OmniTideError, UsageError
+from omnitide_cli.errors import OmniTideError, RuntimeFailure, UsageError
 from omnitide_cli.runtime.events import Notice, SessionSaved
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
 from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
+from omnitide_cli.session import saves
 
 if TYPE_CHECKING:
     from omnitide_cli.formats.sink import Sink
     from omnitide_cli.media import MediaUnit, SourcePosition
     from omnitide_cli.runtime.engine import Engine
     from omnitide_cli.session.schedule import Schedule
-
-KEPT = 4  # checkpoints of sessions that did not end by themselves
-SUFFIX = ".tide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +47,11 @@ class Checkpointer:
         *,
         file: Path | None,
         every_s: float,
+        resumed_from: Path | None = None,
     ) -> None:
         """`position_after` says where the source resumes after a unit. `file` is written at the end, and meanwhile
-        every `every_s` seconds (0: never); without it checkpoints go into the user's state folder. Raises UsageError
-        where nothing can be saved."""
+        every `every_s` seconds (0: never); without it checkpoints go into the user's state folder, where a session goes
+        on with the one that it was `resumed_from`. Raises UsageError where nothing can be saved."""
         self._engine = engine
         self._identity = identity
         self._schedule = schedule
@@ -63,14 +59,26 @@ class Checkpointer:
         self._place_after = position_after
         self._file = file
         self._every_s = every_s if engine.can_save else 0.0
-        self._checkpoint = file or checkpoint_path(identity.media.source)
+        self._adopted = resumed_from if resumed_from is not None and saves.is_checkpoint(resumed_from) else None
+        self._checkpoint = file or self._adopted or saves.checkpoint_path(identity.media.source)
+        self._claim: saves.Claim | None = None
         self._place: SavedMedia = identity.media
+        self._written_at = identity.media.clock
         self._latest = time.monotonic()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
-        self._writing: Future[None] | None = None
-        self._has_written = False
+        self._writing: Future[float] | None = None
+        self._has_written = self._has_failed = self._is_finished = False
+        self.latest_file = ""
+        """Where the last checkpoint is, once there is one."""
         if file is not None and not engine.can_save:
             raise UsageError("a session on llama.cpp's own memory can't be saved", "leave out --save-session")
+        if self._adopted is not None:
+            self._take_over(self._adopted)
+
+    @property
+    def saves(self) -> bool:
+        """Whether the session will be in a file when it is ended early."""
+        return self._file is not None or self._has_written or self._writing is not None
 
     def took(self, unit: MediaUnit) -> None:
         """A unit is in the history."""
@@ -83,10 +91,9 @@ class Checkpointer:
         if self._writing is not None and not self._writing.done():
             return
         self._collect()
-        if self._every_s > 0:
-            self._latest = time.monotonic()
-            session = self._session()
-            self._writing = self._writer.submit(self._write_checkpoint, session)
+        self._latest = time.monotonic()
+        session = self._session()
+        self._writing = self._writer.submit(self._write_checkpoint, session, self._place.clock)
 
     def save(self, name: str) -> None:
         """`/save FILE`. Raises UsageError or RuntimeFailure."""
@@ -97,23 +104,55 @@ class Checkpointer:
         path = Path(name).expanduser()
         check_writable(path, "/save")
         write_session(path, self._session())
-        self._tell(path)
+        saves.remember(path)
+        self._tell(path, self._place.clock)
 
-    def finish(self, *, ended: bool) -> None:
-        """The session is over; `ended`: by itself, so that its own checkpoint is of no more use.
+    def finish(self, *, ended: bool, failed: bool = False) -> None:
+        """The session is over; `ended`: by itself, so that its own checkpoint is of no more use. Only once.
 
-        Raises RuntimeFailure when the file can't be written.
+        `failed`: the engine may be in no state to be saved, but the last checkpoint was. Raises RuntimeFailure when the
+        file can't be written; then the session is in the state folder, if there is room.
         """
+        if self._is_finished:
+            return
+        self._is_finished = True
         self._writer.shutdown()
         self._collect()
-        if self._file is not None:
-            write_session(self._file, self._session())
-            self._tell(self._file)
-        elif self._has_written and ended:
-            with suppress(OSError):
-                self._checkpoint.unlink()
-        elif self._has_written:
-            self._tell(self._checkpoint)
+        try:
+            if self._file is not None:
+                self._save_to(self._file)
+            elif ended:
+                if self._has_written or self._adopted is not None:
+                    saves.forget(self._checkpoint)
+            elif self._has_written or self._adopted is not None:
+                self._keep_checkpoint(fresh=not failed)
+        finally:
+            if self._claim:
+                self._claim.release()
+
+    def _save_to(self, file: Path) -> None:
+        session = self._session()
+        try:
+            write_session(file, session)
+        except RuntimeFailure as error:
+            elsewhere = saves.checkpoint_path(self._identity.media.source)
+            with suppress(OmniTideError, OSError):
+                saves.make_room(elsewhere.parent)
+                write_session(elsewhere, session)
+                self._tell(elsewhere, self._place.clock)
+                raise RuntimeFailure(error.message, f"the session is in {elsewhere} instead") from error
+            raise
+        saves.remember(file)
+        if self._adopted is not None:
+            saves.forget(self._adopted)
+        self._tell(file, self._place.clock)
+
+    def _keep_checkpoint(self, *, fresh: bool) -> None:
+        """Ended early: the checkpoint stays, as new as it can be, and is told."""
+        if fresh and self._place.clock != self._written_at:
+            with suppress(OmniTideError, OSError):  # the older one is still there
+                self._written_at = self._write_checkpoint(self._session(), self._place.clock)
+        self._tell(self._checkpoint, self._written_at)
 
     def _session(self) -> SessionFile:
         engine, state = self._engine.save()
@@ -122,44 +161,45 @@ class Checkpointer:
         saved = Saved(identity.version, identity.model, identity.options, self._place, questions, engine)
         return SessionFile(saved, state)
 
-    def _write_checkpoint(self, session: SessionFile) -> None:
+    def _write_checkpoint(self, session: SessionFile, clock: float) -> float:
         if self._file is None:
-            make_room(self._checkpoint.parent)
+            saves.make_room(self._checkpoint.parent)
+            if self._claim is None:
+                self._claim = saves.Claim(self._checkpoint)
         write_session(self._checkpoint, session)
+        if self._file is not None and self._adopted is not None:
+            saves.forget(self._adopted)  # what is in the file now is newer
+        return clock
 
     def _collect(self) -> None:
-        """Take notice of how the last checkpoint went; one that failed is the last."""
+        """Take notice of how the last checkpoint went; one that failed is told once, and tried again."""
         writing, self._writing = self._writing, None
         if writing is None:
             return
         try:
-            writing.result()
-            self._has_written = True
+            self._written_at = writing.result()
+            self._has_written, self._has_failed = True, False
+            self.latest_file = str(self._checkpoint)
         except (OmniTideError, OSError) as error:
-            self._every_s = 0
-            message = f"checkpoints have stopped: {error}"
-            self._sink.emit(Notice("no-checkpoints", message, "the session continues; /save FILE saves it elsewhere"))
+            if not self._has_failed:
+                message = f"no checkpoint could be written: {getattr(error, 'strerror', None) or error}"
+                hint = f"it is tried again every {self._every_s:g} s; /save FILE saves the session elsewhere"
+                self._sink.emit(Notice("no-checkpoints", message, hint))
+            self._has_failed = True
 
-    def _tell(self, path: Path) -> None:
-        self._sink.emit(SessionSaved(str(path), self._place.clock))
+    def _take_over(self, checkpoint: Path) -> None:
+        """Go on in the checkpoint of a killed session, unless another session does so already."""
+        try:
+            self._claim = saves.Claim(checkpoint)
+            self.latest_file = str(checkpoint)
+        except OSError:
+            self._adopted = None
+            self._checkpoint = self._file or saves.checkpoint_path(self._identity.media.source)
+
+    def _tell(self, path: Path, clock: float) -> None:
+        self._sink.emit(SessionSaved(str(path), clock))
 
 
 def moved(media: SavedMedia, place: SourcePosition) -> SavedMedia:
     """The same source at another moment."""
     return replace(media, position=place.position, clock=place.clock, index=place.index, loop=place.loop)
-
-
-def checkpoint_path(source: str) -> Path:
-    """Where a session without a file of its own leaves checkpoints; its name tells source and time."""
-    stem = re.sub(r"[^\w-]+", "-", Path(source).stem)[-40:].strip("-") or "stream"
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    return state_dir() / "checkpoints" / f"{stem}-{stamp}-{os.getpid()}{SUFFIX}"
-
-
-def make_room(folder: Path) -> None:
-    """Make the folder of checkpoints, for its owner alone; of old ones, the newest stay."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(OSError):  # another session may do the same
-        files = sorted((path.stat().st_mtime, path) for path in folder.glob(f"*{SUFFIX}"))
-        for _, path in files[: -(KEPT - 1)]:
-            path.unlink()

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -17,6 +17,8 @@ from omnitide_cli.errors import INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NAP_S = 0.05
+SAME_S = 0.5
+"""What comes again so soon is the same press of a key: shells, `timeout` and `uv run` pass it on, too."""
 
 
 class Interrupt:
@@ -34,6 +36,7 @@ class Interrupt:
         self._ends_input = ends_input
         self._stop: Callable[[], None] | None = None
         self._leaving: Callable[[], None] | None = None
+        self._ending: Callable[[], None] | None = None
         self._raises = False
         self._before: dict[signal.Signals, Any] = {}
         self._terminal = _terminal_state()
@@ -81,6 +84,11 @@ class Interrupt:
         """What else to do before the process is left at once, from any thread: give a terminal back."""
         self._leaving = restore
 
+    def on_ending(self, tell: Callable[[], None] | None) -> None:
+        """What to do at once when the first signal comes, from any thread: say so."""
+        with self._telling:
+            self._ending = tell
+
     @contextmanager
     def raising(self) -> Iterator[None]:
         """Inside, a signal raises KeyboardInterrupt at once: for waiting, which nothing else would end."""
@@ -112,8 +120,8 @@ class Interrupt:
             time.sleep(min(left, NAP_S))
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
-            self._leave()
+        if self.requested:  # the watcher leaves if it is another one
+            return
         self.requested = True
         if self._ends_input:
             _end_standard_input()
@@ -124,20 +132,27 @@ class Interrupt:
 
     def _watch(self, signals: int, seen: int) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they shall end a wait of the main thread
-        came = 0
+        counted: dict[int, float] = {}
         while numbers := os.read(signals, 64):
-            came += sum(number in SIGNALS for number in numbers)
-            if came > 1:
-                self._leave()
-            if came:
+            for number in {number for number in numbers if number in SIGNALS}:
+                now = time.monotonic()
+                if now - counted.get(number, -SAME_S) < SAME_S:
+                    continue
+                is_first = not counted
+                counted[number] = now
+                if not is_first:
+                    self._leave()
                 with self._telling:
                     if self._stop:
                         self._stop()
+                    if self._ending:
+                        self._ending()
                 os.write(seen, b"!")
 
     def _leave(self) -> NoReturn:
         if self._leaving:
-            self._leaving()
+            with suppress(Exception):
+                self._leaving()
         _restore_terminal(self._terminal)
         os._exit(INTERRUPTED)
 

@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from omnitide_cli.addresses import redact
 from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.errors import OmniTideError, SessionFileError
 from omnitide_cli.formats.sink import Sink
-from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, UnitIngested
+from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, Summary, UnitIngested, Unwritten
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.session.interrupt import NAP_S, Interrupt
 from omnitide_cli.session.prompt import Prompt, Silence
@@ -62,6 +63,8 @@ class SessionLoop:
         commands: Mapping[str, Command] | None = None,
         checkpointer: Checkpointer | None = None,
         resumption: Resumption | None = None,
+        reaches_end: Callable[[float], bool] = lambda clock: True,
+        unwritten: Callable[[], tuple[Unwritten, ...]] = tuple,
     ) -> None:
         self._engine = engine
         self._checkpointer = checkpointer
@@ -73,8 +76,13 @@ class SessionLoop:
         self._prompt = prompt or Silence()
         self._commands: dict[str, Command] = {"kv": self._show_kv, **(commands or {})}
         self._typed: deque[str] = deque()
+        self._reaches_end = reaches_end
+        self._unwritten = unwritten
+        self._has_told_problem = False
         self._has_quit = False
         self._warnings_told = 0
+        self._has_seen = resumption is not None
+        """Something is in the history that a question can be about."""
         self._is_begun = False
         self._clock = resumption.saved.media.clock if resumption else 0.0
 
@@ -98,16 +106,21 @@ class SessionLoop:
             self._sink.failed(error)
             with suppress(Exception):  # the engine may be what failed
                 if self._checkpointer and self._is_begun:
-                    self._checkpointer.finish(ended=False)
+                    self._checkpointer.finish(ended=False, failed=True)
             with suppress(Exception):
-                self._emit(self._engine.summary())
+                self._emit(self._summary())
             raise
         finally:
             self._interrupt.on_request(None)
             self._published.close()
-        self._emit(self._engine.summary())
+        self._emit(self._summary())
+
+    def _summary(self) -> Summary:
+        return replace(self._engine.summary(), unwritten=self._unwritten())
 
     def _emit(self, event: Event) -> None:
+        if isinstance(event, Notice):  # libraries may quote an address
+            event = replace(event, message=redact(event.message), hint=redact(event.hint))
         self._published.emit(event)
         self._sink.emit(event)
 
@@ -126,8 +139,7 @@ class SessionLoop:
         self._is_begun = True
         for event in step:
             self._emit(event)
-        if problem := self._published.problem:
-            self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
+        self._rest()
 
     def _feed(self, schedule: Schedule, realtime: bool) -> None:
         origin: float | None = None
@@ -157,6 +169,7 @@ class SessionLoop:
                 self._checkpointer.took(unit)
         self._published.offer()
         self._clock = unit.end
+        self._has_seen = True
 
     def _units(self) -> Iterator[MediaUnit | None]:
         """The units of the source; waiting for one ends at once when a signal comes."""
@@ -180,6 +193,9 @@ class SessionLoop:
     def _finish(self, schedule: Schedule, stays: bool) -> None:
         if self._is_over:
             return
+        self._has_seen = True
+        if self._reaches_end(self._clock):
+            self._sink.media_over(self._clock)
         if unreached := schedule.unreached():
             questions = "a question was" if len(unreached) == 1 else f"{len(unreached)} questions were"
             self._emit(
@@ -204,11 +220,20 @@ class SessionLoop:
         """Do and answer all that has been typed by now; then nothing is unfinished."""
         while not self._is_over:
             self._hear()
-            if not self._typed:
-                if self._checkpointer:
-                    self._checkpointer.rest()
+            line = next((line for line in self._typed if self._has_seen or line.startswith("/")), None)
+            if line is None:  # what is asked before the first second waits for it
+                self._rest()
                 return
-            self._take(self._typed.popleft())
+            self._typed.remove(line)
+            self._take(line)
+
+    def _rest(self) -> None:
+        if self._checkpointer:
+            self._checkpointer.rest()
+            self._published.checkpoint = self._checkpointer.latest_file
+        if (problem := self._published.problem) and not self._has_told_problem:
+            self._has_told_problem = True
+            self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))
 
     def _hear(self) -> None:
         while (line := self._prompt.poll()) is not None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from omnitide_cli import __version__
+from omnitide_cli.addresses import DEVICES, HIDDEN, SCHEME, display_name
 from omnitide_cli.errors import SessionFileError, UsageError
 from omnitide_cli.media import SourcePosition
-from omnitide_cli.media.container import display_name, local_path
+from omnitide_cli.media.container import local_path
 from omnitide_cli.runtime.fingerprint import fingerprint, is_same
 from omnitide_cli.runtime.options import (
     LAYOUTS,
@@ -23,7 +24,8 @@ from omnitide_cli.runtime.options import (
     is_own_policy,
 )
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
-from omnitide_cli.runtime.session_file import SessionFile, damaged, read_session
+from omnitide_cli.runtime.session_file import SessionFile, damaged, read_header, read_session
+from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Identity
 from omnitide_cli.session.schedule import Schedule
 
@@ -108,6 +110,21 @@ class Resumption:
         )
 
 
+def resumed_source(resume: Path | None) -> tuple[str, Path]:
+    """What a session watched that is gone on with without naming it, and its file. Raises OmniTideError."""
+    if resume is None:
+        raise UsageError("Missing argument 'SOURCE'.", "see omnitide watch --help")
+    if resume == Path(saves.LAST):
+        resume = saves.newest(lambda media: not media.source.startswith(DEVICES))
+    media = read_header(resume).media
+    if media.source.startswith(DEVICES):
+        raise UsageError(f"{resume} is a session of omnitide live", "go on with it by omnitide live --resume")
+    source = media.path or media.source
+    if media.path is None and (HIDDEN in source or not SCHEME.search(source)):
+        raise UsageError(f"{resume} doesn't know all of its source", f"name it in front of --resume: {source}")
+    return source, resume
+
+
 def plan_media(
     source: str, wanted: dict[str, Any], given: Collection[str], resumption: Resumption | None
 ) -> SavedMedia:
@@ -127,9 +144,9 @@ def plan_media(
     going_on = replace(saved, **names, **chosen)
     if "start" in given:
         return replace(going_on, position=going_on.start, loop=0)
-    if not _is_same(saved, going_on):
+    if not is_same_source(saved, going_on):
         raise SessionFileError(
-            f"{resumption.path} was saved while watching {saved.source}, not {going_on.source}",
+            f"{resumption.path} was saved while watching {display_name(saved.source)}, not {going_on.source}",
             "use that source, or say with --start where to continue in this one",
         )
     return going_on
@@ -149,10 +166,10 @@ def plan_live(wanted: dict[str, Any], given: Collection[str], resumption: Resump
     return SavedMedia(**live | wanted | kept, clock=saved.clock, index=saved.index)
 
 
-def _is_same(saved: SavedMedia, now: SavedMedia) -> bool:
+def is_same_source(saved: SavedMedia, now: SavedMedia) -> bool:
     """A file may have moved, and may have grown since."""
     if saved.path is None or now.path is None:
-        return saved.source == now.source
+        return display_name(saved.source) == now.source
     return saved.path == now.path or (Path(saved.path).name == Path(now.path).name and saved.size == now.size)
 
 

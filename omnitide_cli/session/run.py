@@ -6,6 +6,7 @@ The order is the one in which things fail cheapest: flags, the saved session, th
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from omnitide_cli.catalog.files import find_manifest
+from omnitide_cli.formats.words import clock
 from omnitide_cli.runtime.session_file import check_writable
+from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Checkpointer
 from omnitide_cli.session.configuration import engine_options
 from omnitide_cli.session.global_options import GlobalOptions
@@ -66,6 +69,8 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
     """
     if options.save_session:
         check_writable(options.save_session, "--save-session")
+    if options.resume == Path(saves.LAST):
+        options = replace(options, resume=saves.newest(kind.matches))
     resumption = Resumption(options.resume) if options.resume else None
     model = options.model or (resumption.saved.model.name if resumption else None)
     manifest = find_manifest(model)
@@ -88,11 +93,13 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         schedule = resumption.schedule(schedule, asked_anew=asked.asks)
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt(ends_input=kind.ends_input))
-        outputs = open_outputs(state, options.output, kind.title, interrupt)
+        outputs = open_outputs(state, options.output, kind.title, interrupt, resumed=resumption is not None)
         stack.callback(outputs.close)
         try:
             chosen = engine_options(manifest, wanted, unit_seconds=plan.unit_seconds, image_tokens=plan.image_tokens)
             source = stack.enter_context(kind.open(manifest, plan, interrupt, resumed=resumption is not None))
+            if resumption is None and (left := saves.killed(kind.matches)):
+                outputs.console.hint(_killed(left))
             if not (schedule or asked.no_ask):
                 outputs.console.hint(kind.nothing_asked)
             outputs.console.expect(source.units_total, kind.aspect_ratio(source))
@@ -110,6 +117,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
                 kind.position_after(source),
                 file=options.save_session,
                 every_s=options.checkpoint_every,
+                resumed_from=resumption.path if resumption else None,
             )
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it
@@ -126,6 +134,18 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             commands={"save": checkpointer.save},
             checkpointer=checkpointer,
             resumption=resumption,
+            unwritten=outputs.unwritten,
+            reaches_end=lambda clock: kind.reaches_end(source, plan, clock),
         )
+        interrupt.on_ending(lambda: outputs.ending(checkpointer.saves))
+        stack.callback(interrupt.on_ending, None)
         loop.run(kind.name(source), schedule, realtime=kind.is_paced, stays=is_talk and kind.stays)
         return not interrupt.requested
+
+
+def _killed(save: saves.Save) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(save.written))
+    return (
+        f"a session of this source was killed; it was last saved {when}, at {clock(save.media.clock)}."
+        f" --resume {saves.LAST} goes on with it; {save.path} is its file"
+    )

@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from omnitide_cli.addresses import DEVICES, STANDARD_INPUT, display_name
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import LiveSource, MediaSource, MediaUnit, SourcePosition, open_live, open_source
-from omnitide_cli.media.container import display_name
 from omnitide_cli.runtime.saved import SavedMedia
 from omnitide_cli.session.configuration import frame_fit, sound_left_out
 from omnitide_cli.session.interrupt import Interrupt
-from omnitide_cli.session.resume import Resumption, plan_live, plan_media, position_of
+from omnitide_cli.session.resume import Resumption, is_same_source, plan_live, plan_media, position_of
 
-STANDARD_INPUT = "-"
 NONE = "none"
 
 
@@ -52,6 +51,14 @@ class SourceKind(Protocol):
     def name(self, source: Any) -> str: ...
     def name_in_file(self, source: Any, plan: SavedMedia) -> str: ...
     def position_after(self, source: Any) -> Callable[[MediaUnit], SourcePosition]: ...
+
+    def reaches_end(self, source: Any, plan: SavedMedia, clock: float) -> bool:
+        """Whether a player of the same media has nothing more to show at `clock`."""
+        ...
+
+    def matches(self, media: SavedMedia) -> bool:
+        """Whether a saved session was one of this source."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +119,25 @@ class WatchedFile:
         return wide / tall if wide and tall else None
 
     def name(self, source: MediaSource) -> str:
-        return self.source
+        return self.source if self.source == STANDARD_INPUT else display_name(self.source)
 
     def name_in_file(self, source: MediaSource, plan: SavedMedia) -> str:
         return plan.source
 
     def position_after(self, source: MediaSource) -> Callable[[MediaUnit], SourcePosition]:
         return source.position_after
+
+    def reaches_end(self, source: MediaSource, plan: SavedMedia, clock: float) -> bool:
+        if plan.loops > 1:
+            return False
+        if (known := source.info.duration) is not None:
+            return clock >= known - plan.unit_seconds / 2
+        return plan.duration is None or clock < plan.start + plan.duration - plan.unit_seconds / 2
+
+    def matches(self, media: SavedMedia) -> bool:
+        if self.source == STANDARD_INPUT or media.source.startswith(DEVICES):
+            return False
+        return is_same_source(media, self.plan((), None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +191,13 @@ class LiveDevices:
 
     def position_after(self, source: LiveSource) -> Callable[[MediaUnit], SourcePosition]:
         return lambda unit: SourcePosition(clock=unit.end, index=unit.index + 1)
+
+    def reaches_end(self, source: LiveSource, plan: SavedMedia, clock: float) -> bool:
+        return True
+
+    def matches(self, media: SavedMedia) -> bool:
+        if media.path is not None or not media.source.startswith(DEVICES):
+            return False
+        camera = f"camera {display_name(self.camera)}"
+        has_camera = self.video and self.camera != NONE
+        return camera in media.source.split(" + ") if has_camera else "camera " not in media.source

@@ -46,6 +46,10 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
     if summary.sound_skew_ms:
         rows.append(("sound clock", f"corrected by {summary.sound_skew_ms:+.0f} ms"))
     rows.append(("answers", str(summary.answers)))
+    rows += [
+        ("not written", f"{each.path} lacks {counted(each.answers, 'answer')} ({each.reason})")
+        for each in summary.unwritten
+    ]
     kv = summary.kv_bytes
     rows.append(
         ("memory", f"cache {size(kv.allocated)}, in use {size(kv.useful)}; process {size(summary.peak_rss_bytes)}")

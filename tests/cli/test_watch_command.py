@@ -118,7 +118,7 @@ def test_a_transcript_is_written_beside_the_answers(
     path = tmp_path / "answers.vtt"
     result = omnitide("watch", clip, "--ask", "a", "--transcript", path)
     assert result.code == 0
-    assert path.read_text() == "WEBVTT\n\n00:00:03.000 --> 00:00:11.000\na\nA red circle.\n"
+    assert path.read_text() == "WEBVTT\n\n00:00:00.000 --> 00:00:11.000\na\nA red circle.\n"
 
 
 def test_a_signal_while_a_unit_is_computed_ends_with_a_summary(omnitide: Omnitide, clip: Path, engine: Any) -> None:

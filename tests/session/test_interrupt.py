@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from omnitide_cli.session.interrupt import Interrupt
 
 TWO_SIGNALS = """
@@ -17,9 +19,9 @@ import hashlib, os, signal, threading
 from omnitide_cli.session.interrupt import Interrupt
 
 with Interrupt():
-    for delay in (0.1, 0.3):
+    for delay in {delays}:
         threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
-    hashlib.pbkdf2_hmac("sha256", b"", b"", 1 << 30)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", {rounds})
 """
 
 
@@ -41,10 +43,36 @@ def test_native_code_is_told_while_it_runs() -> None:
 
 def test_a_second_signal_leaves_at_once_whatever_runs() -> None:
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", TWO_SIGNALS], check=False, timeout=60, capture_output=True)
+    code = TWO_SIGNALS.format(delays=(0.1, 0.9), rounds=1 << 30)
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True)
     assert done.returncode == 130
     assert done.stderr == b""
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(("second", "code"), [("SIGINT", 0), ("SIGTERM", 130)])
+def test_the_same_signal_at_once_again_is_the_same_one(second: str, code: int) -> None:
+    """`timeout`, shells and `uv run` pass a Ctrl-C on that the process has had already."""
+    signals = TWO_SIGNALS.replace(
+        "signal.SIGINT)).start()", f"signal.SIGINT if delay < 0.2 else signal.{second})).start()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", signals.format(delays=(0.1, 0.15, 0.25), rounds=3_000_000)],
+        check=False,
+        timeout=60,
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_the_first_signal_is_told_at_once() -> None:
+    told: list[float] = []
+    with Interrupt() as interrupt:
+        interrupt.on_ending(lambda: told.append(time.monotonic()))
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        compute(2_000_000)
+        assert time.monotonic() - told[0] > 0.1
+    assert len(told) == 1
 
 
 def test_nobody_is_told_after_the_end() -> None:

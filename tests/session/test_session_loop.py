@@ -148,8 +148,31 @@ def test_the_prompt_stays_after_the_end_if_it_is_to() -> None:
 
 def test_while_a_unit_is_not_due_questions_are_answered() -> None:
     lines = Lines()
-    lines.ready = ["now?"]
+    source = Source(2, lambda index: lines.ready.append("now?") if index == 0 else None)
     began = time.monotonic()
-    record, _ = run(Source(1), lines, realtime=True)
-    assert time.monotonic() - began >= 0.9
-    assert record.order == ["asking now? at 0", "watching 0"]
+    record, _ = run(source, lines, realtime=True)
+    assert time.monotonic() - began >= 1.9
+    assert record.order == ["watching 0", "asking now? at 1", "watching 1"]
+
+
+def test_what_is_typed_before_the_first_second_waits_for_it_and_commands_do_not() -> None:
+    lines, order = Lines(), []
+
+    class Waiting(Source):
+        def __iter__(self) -> Iterator[MediaUnit | None]:
+            lines.ready += ["what?", "/note a", "and this?"]
+            for _ in range(3):
+                yield None
+                order.append(len(done))
+            yield from super().__iter__()
+
+    done: list[str] = []
+    record, _ = run(Waiting(1), lines, commands={"note": done.append})
+    assert order == [1, 1, 1]
+    assert record.order == ["watching 0", "asking what? at 1", "asking and this? at 1"]
+
+
+def test_a_source_without_a_second_answers_at_its_end() -> None:
+    lines = Lines()
+    lines.ready = ["what?"]
+    assert run(Source(0), lines)[0].order == ["asking what? at 0"]

@@ -140,24 +140,6 @@ def test_two_sessions_of_one_process_have_two_names(tmp_path: Path) -> None:
         each.close()
 
 
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("/a/b/My clip (1).mp4", "My-clip-1"),
-        ("-", "stdin"),
-        ("rtsp://user:secret@host/live/cam1", "cam1"),
-        ("rtsp://user:secret@host:554/", "host-554"),
-        ("https://host/live.m3u8?key=secret", "live"),
-        ("http://[::1", "1"),
-        ("../../etc/..", "session"),
-        ("视频.mp4", "session"),
-        ("x" * 300, "x" * 32),
-    ],
-)
-def test_names_can_stand_in_file_names(source: str, name: str) -> None:
-    assert publishing._name(source) == f"{name}-{os.getpid()}"
-
-
 def test_old_ones_are_pruned_and_running_ones_are_not(tmp_path: Path) -> None:
     running = publisher(tmp_path, "old.mp4")
     (live,) = tmp_path.glob("*.json")
