@@ -72,7 +72,7 @@ def test_questions_and_switches_can_stand_in_a_file(omnitide: Omnitide, clip: Pa
         ("source = 'x'\n", "unknown key 'source'"),
         ("loop = 'often'\n", "loop = 'often': not a whole number"),
         ("loop = 0\n", "loop = 0: below 1"),
-        ("loop = [1, 2]\n", "loop: "),
+        ("loop = [1, 2]\n", "loop: it takes a single value"),
         ("policy = 'best'\n", "policy = 'best': not one of omnipick, full"),
         ("[watch]\nloop = 1\n", "unknown key 'watch'"),
         ("simulate = 60\n", "unknown key 'simulate'"),
