@@ -1,4 +1,4 @@
-// What attention and moving cost, and how auto weighs the plans. omnipage.md, "What attention costs" and "Planners".
+// What attention and moving cost, and how auto weighs the plans. docs/omnipage.md, "What attention costs" and "Planners".
 #include "builders.h"
 #include "check.h"
 

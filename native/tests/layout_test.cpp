@@ -1,4 +1,4 @@
-// Cells, pages, classes and counts. omnipage.md, "Classes".
+// Cells, pages, classes and counts. docs/omnipage.md, "Classes".
 #include "builders.h"
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// Units, spans, positions and cells. Section 5.2 of the paper; native-runtime.md, "Positions".
+// Units, spans, positions and cells. Section 5.2 of the paper; docs/runtime.md, "Positions".
 #include "builders.h"
 #include "check.h"
 

@@ -121,7 +121,7 @@ PickSettings random_settings(Random & random) {
     return settings;
 }
 
-// What holds for every policy that deletes (omnipick.md, "Invariants").
+// What holds for every policy that deletes (docs/omnipick.md, "Invariants").
 void check_plan(const Ledger & before, const PickSettings & settings, const RetentionPlan & plan) {
     const Kept kept = planned(before, plan);
     CHECK_EQ(plan.triggered, !plan.cuts.empty());

@@ -1,4 +1,4 @@
-// OmniPick, rule by rule. Section 5.1 of the paper; the numbered steps are those of omnipick.md.
+// OmniPick, rule by rule. Section 5.1 of the paper; the numbered steps are those of docs/omnipick.md, "The rules".
 #include "builders.h"
 #include "check.h"
 #include "pick/pick.h"

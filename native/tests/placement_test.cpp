@@ -1,4 +1,4 @@
-// Where new tokens go. omnipage.md, "Placement".
+// Where new tokens go. docs/omnipage.md, "Placement".
 #include "builders.h"
 #include "check.h"
 

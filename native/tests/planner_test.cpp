@@ -1,4 +1,4 @@
-// What moves. omnipage.md, "Planners"; section 6.2 of the paper.
+// What moves. docs/omnipage.md, "Planners"; section 6.2 of the paper.
 #include "builders.h"
 #include "check.h"
 
@@ -169,7 +169,7 @@ bool same(const LayoutStats & a, const LayoutStats & b) {
            a.physical_span == b.physical_span && a.holes == b.holes && a.largest_hole == b.largest_hole;
 }
 
-// What holds for every planner (omnipage.md, "Invariants").
+// What holds for every planner (docs/omnipage.md, "Invariants").
 void check_plan(const Layout & layout, const MigrationPlan & plan) {
     CHECK(std::string(plan.reason) != "");
     CHECK_EQ(plan.accepted, !plan.moves.empty());

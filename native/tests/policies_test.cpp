@@ -1,4 +1,4 @@
-// The policies that OmniPick is compared with. omnipick.md, "The other policies".
+// The policies that OmniPick is compared with. docs/omnipick.md, "The other policies".
 #include "builders.h"
 #include "check.h"
 #include "pick/pick.h"

@@ -26,7 +26,9 @@ omnitide models info my.gguf
 
 An interrupted pull resumes. Downloads are kept in Hugging Face's cache
 (HF_HOME), where other tools find them too. HF_HUB_OFFLINE=1 disables network
-access. Your own files need no manifest: --model my.gguf --mmproj my-mmproj.gguf
+access. Your own files need no manifest:
+
+omnitide watch clip.mp4 --model my.gguf --mmproj my-mmproj.gguf
 """
 
 app = typer.Typer(no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich")

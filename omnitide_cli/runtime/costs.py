@@ -1,4 +1,4 @@
-"""What attention and moving cost on this machine, for the layout `auto` (omnipage.md, "What attention costs").
+"""What attention and moving cost on this machine, for the layout `auto` (docs/omnipage.md, "What attention costs").
 
 Defaults are scaled to a model's shape from one that was measured; `omnitide bench calibrate` measures the model itself
 and keeps the result in the cache folder, where the next session finds it. Beside the costs it keeps what a unit takes,

@@ -99,7 +99,7 @@ class Resumption:
             if now != then and not (now and then and is_same(now, then)):
                 other = "use the files it was saved with" if saved.name == model.name else f"--model {saved.name}"
                 raise SessionFileError(
-                    f"{self.path} was saved with {saved.name} and a different {what} from {model.name}'s",
+                    f"{self.path} was saved with other {what} than those of {model.name} now",
                     f"{other}, or start afresh without --resume",
                 )
 

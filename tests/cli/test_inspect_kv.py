@@ -18,7 +18,7 @@ Omnitide = Callable[..., Any]
 
 PRESSURE = ("inspect-kv", "--simulate", 60, "--image", 256, "--audio", 25)
 
-# interface.md, "inspect-kv"
+# What programs rely on: names stay, more may come.
 STATE_FIELDS = [
     *("session", "running", "page_size", "subblock_size", "cells", "useful_cells", "physical_span", "page_span"),
     *("span_ratio", "active_pages", "active_subblocks", "holes", "largest_hole", "fragmentation", "classes"),

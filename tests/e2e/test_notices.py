@@ -26,7 +26,7 @@ def codes(events: Iterable[Event]) -> list[str]:
 
 
 def test_a_unit_above_the_high_watermark_is_kept_and_told(manifest: Manifest, demo_files: ModelFiles) -> None:
-    """omnipick.md, invariants: never an endless loop."""
+    """docs/omnipick.md, "Invariants": never an endless loop."""
     wide = MediaUnit(0, 0.0, 1.0, np.zeros((112, 1120, 3), np.uint8), None, NO_SOUND, NO_SOUND)
     options = EngineOptions(threads=2, high_watermark=120, low_watermark=90, unit_tokens=18)
     with open_engine(manifest, demo_files, options) as engine:

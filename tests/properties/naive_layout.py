@@ -1,4 +1,4 @@
-"""omnipage.md as it is written down: placement, planners, costs. Slow and plain: the reference.
+"""docs/omnipage.md as it is written down: placement, planners, costs. Slow and plain: the reference.
 
 A layout is a string, one letter a cell: M must-keep, S selected-history, R recent-context, . empty.
 """

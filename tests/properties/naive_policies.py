@@ -1,4 +1,4 @@
-"""omnipick.md as it is written down, token by token; section 5.1 of the paper. Slow and plain: the reference."""
+"""docs/omnipick.md as it is written down, token by token; section 5.1 of the paper. Slow and plain: the reference."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ struct Ids {
 
 // Rows that are treated alike. Which ids a group uses depends on what is done with it.
 struct Group {
-    Ids<int32_t> src;    // cell, or slot of a original key
+    Ids<int32_t> src;    // cell, or slot of an original key
     Ids<int64_t> dst;    // cell
     Ids<int32_t> delta;  // positions to rotate by
     Ids<int64_t> slot;   // where the original key is put aside

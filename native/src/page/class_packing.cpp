@@ -2,8 +2,9 @@
 //
 // The paper moves entries of shortened units alone, into pages of their class. What it leaves is that whole units which
 // once filled such holes keep the rest of many pages active for as long as they are recent: 33 pages on average where 27
-// suffice, in the 60-unit run of the issue. So a second step empties what is then the sparsest page, whatever class it
-// holds, as long as holes below it can take its entries: sparse pages cost few moves and win a whole page each.
+// suffice, in a simulation of 60 units of 256 + 25 tokens. So a second step empties what is then the sparsest page,
+// whatever class it holds, as long as holes below it can take its entries: sparse pages cost few moves and win a whole
+// page each.
 #include "page/plan.h"
 
 #include <algorithm>

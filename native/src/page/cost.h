@@ -1,5 +1,5 @@
-// What a layout costs: attention over it until the next retention, and moving rows to get there. omnipage.md, "What
-// attention costs"; section 6.2 of the paper checks page counts alone, which on a CPU is one case of four.
+// What a layout costs: attention over it until the next retention, and moving rows to get there. docs/omnipage.md,
+// "What attention costs"; section 6.2 of the paper checks page counts alone, which on a CPU is one case of four.
 //
 // Times are microseconds over all layers. Only their ratios decide a plan, so a model measured on another shape still
 // chooses well; `ot_cost_model` of the C API sets a measured one.

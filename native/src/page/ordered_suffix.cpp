@@ -2,7 +2,7 @@
 //
 // "Short enough" is within `min_pages` of the shortest span that packing can reach. The paper says what a plan must win at
 // least, not what it may leave; the shortest suffix that wins just that leaves more behind round after round (2,380 cells
-// on average where 1,712 suffice, in the 60-unit run of the issue).
+// on average where 1,712 suffice, in a simulation of 60 units).
 #include "page/plan.h"
 
 #include <algorithm>

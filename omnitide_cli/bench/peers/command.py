@@ -43,7 +43,7 @@ def peers(
 ) -> None:
     """Compare with stock llama.cpp in one run: position shift, context shift, re-prefill, a second of sound.
 
-    k-shift: planning and relocating an eviction, against rotating the whole cache.
+    k-shift: planning and relocating an eviction, against rotating all cells.
     context-shift: an eviction and the next unit, against seq_rm, seq_add, decode.
     re-prefill: one unit, against its whole window.
     sound: one second through the shipped model's encoder.
