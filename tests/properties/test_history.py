@@ -1,6 +1,7 @@
 """Random histories under every policy, layout and position mode: the native one equals the naive one, whatever comes.
 
-The invariants of docs/omnipick.md and docs/omnipage.md are checked by their own, too, so that a mistake that both share shows.
+The invariants of docs/omnipick.md and docs/omnipage.md are checked on their own as well, so that a mistake that both
+share shows.
 """
 
 from __future__ import annotations
