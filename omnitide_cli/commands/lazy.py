@@ -38,7 +38,7 @@ class Command(TyperCommand):
             from omnitide_cli.formats.words import with_hint
 
             for name, hint in unknown(ctx.find_root().command).items():
-                print(f"omnitide: warning: {with_hint(f'the variable {name} is no setting', hint)}", file=sys.stderr)
+                print(f"omnitide: warning: {with_hint(f'the variable {name} is not a setting', hint)}", file=sys.stderr)
         return super().invoke(ctx)
 
 

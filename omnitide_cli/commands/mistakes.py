@@ -55,7 +55,7 @@ def _elsewhere(error: typer.TyperException) -> str:
     names = [name for name in group.commands if option in _flags(loaded(name))]
     if not names:
         return ""
-    return f"it stands behind the command: omnitide {names[0]} … {option}"
+    return f"put it after the command: omnitide {names[0]} … {option}"
 
 
 def _flags(command: Any) -> Iterator[str]:

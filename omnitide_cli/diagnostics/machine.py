@@ -59,7 +59,7 @@ def _settings(context: typer.Context) -> list[Finding]:
         found.append(Finding(MACHINE, "variables", "ok", said))
     unknown = variables.unknown(root.command)
     return found + [
-        Finding(MACHINE, "variables", "warning", f"{name} is no setting", hint) for name, hint in unknown.items()
+        Finding(MACHINE, "variables", "warning", f"{name} is not a setting", hint) for name, hint in unknown.items()
     ]
 
 
@@ -118,7 +118,7 @@ def _processors() -> list[Finding]:
     load = os.getloadavg()[0]
     text += f"; load {load:.1f}"
     if load > total:
-        remedy = "other programs are at work: sessions are slower meanwhile; omnitide bench busy says by how much"
+        remedy = "other programs are busy, which slows sessions down; omnitide bench busy measures by how much"
         return [Finding(MACHINE, "processors", "warning", text, remedy)]
     return [Finding(MACHINE, "processors", "ok", text)]
 

@@ -186,7 +186,7 @@ def test_an_unknown_variable_is_told_with_what_was_meant(
     monkeypatch.setenv("OMNITIDE_HIWATERMARK", "2000")
     done = omnitide("watch", clip, "--ask", "What?")
     assert done.code == 0
-    assert "the variable OMNITIDE_HIWATERMARK is no setting. Did you mean OMNITIDE_HIGH_WATERMARK?" in done.err
+    assert "the variable OMNITIDE_HIWATERMARK is not a setting. Did you mean OMNITIDE_HIGH_WATERMARK?" in done.err
     assert omnitide("watch", clip, "--ask", "What?", "-q").err == ""
 
 

@@ -19,11 +19,13 @@ def busy(
     source: Annotated[str, typer.Argument(help="A clip.", metavar="SOURCE", show_default=False)],
     processes: Annotated[
         int | None,
-        typer.Option("--processes", help="Busy ones beside it.", min=1, metavar="N", show_default="two a core"),
+        typer.Option(
+            "--processes", help="Busy processes to run beside it.", min=1, metavar="N", show_default="two a core"
+        ),
     ] = None,
     units: Annotated[
         int | None,
-        typer.Option("--units", help="Feed the clip until it is so many.", min=1, metavar="N", show_default="once"),
+        typer.Option("--units", help="Stop after this many units.", min=1, metavar="N", show_default="once"),
     ] = None,
     rounds: Annotated[int, typer.Option("--repeat", help="Rounds of all six runs.", min=1, metavar="N")] = 5,
     model: options.Model = None,
@@ -34,8 +36,9 @@ def busy(
 ) -> None:
     """Run a clip alone and beside busy processes, by how threads wait for each other: asleep, briefly, spinning.
 
-    Sessions wait asleep. `busy ÷ idle` is what busy programs cost; `idle ÷ spinning` what sleeping costs when there are
-    none. Only a machine that is otherwise quiet tells the truth. Ctrl-C prints the rounds that were finished.
+    Sessions wait asleep. `busy ÷ idle` is what busy programs cost; `idle ÷
+    spinning` is what sleeping costs when there are none. Run it on a machine
+    that is otherwise idle. Ctrl-C prints the rounds that were finished.
     """
     from omnitide_cli.bench.busy.measure import Busy
     from omnitide_cli.bench.session.measure import Job
