@@ -133,7 +133,7 @@ def _upkeep(snapshot: SessionSnapshot, room: Canvas) -> list[RenderableType]:
     rounds = f" ({snapshot.retentions} so far)" if snapshot.retentions > 1 else ""
     return [
         Text.assemble((f"Last eviction{rounds}: ", "bold"), kv_words.retention_words(snapshot, brief=room.is_low)),
-        Text.assemble(("Last move:  ", "bold"), kv_words.migration_words(snapshot)),
+        Text.assemble(("Last move: ", "bold"), kv_words.migration_words(snapshot)),
     ]
 
 

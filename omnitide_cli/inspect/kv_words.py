@@ -93,7 +93,8 @@ def migration_words(snapshot: SessionSnapshot) -> str:
         cost = f" ({size(done.bytes)}, {done.ms:.1f} ms)" if done.bytes else ""
         chosen = f", chosen by {about.layout}" if about.layout == "auto" else ""
         moved = f"{printable(done.planner)}{chosen}: {work}{cost}" + (f", which {reason}" * bool(reason)) + "."
-        moved = moved.replace("which fewer", "which leaves fewer").replace("which shorter", "which leaves a shorter")
+        for win, words in (("fewer", "fewer"), ("shorter", "a shorter"), ("shortest", "the shortest")):
+            moved = moved.replace(f"which {win} ", f"which leaves {words} ")
         moved += f" {_pages(done)}"
     if done.rows_shifted:
         moved += f" {counted(done.rows_shifted, 'row')} were renumbered, so that positions have no gaps."

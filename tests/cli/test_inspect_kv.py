@@ -159,3 +159,17 @@ def test_a_damaged_file_that_is_looked_at_needs_no_resume(omnitide: Omnitide, tm
     assert looked.code == resumed.code == 3
     assert "--resume" not in looked.err
     assert "start afresh without --resume" in resumed.err
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        ("auto", "which leaves the shortest span. In use before"),
+        ("class-packing", "which leaves fewer active pages. In use before"),
+        ("ordered-suffix", "which leaves a shorter span. In use before"),
+        ("eager", "which closes all holes. In use before"),
+    ],
+)
+def test_what_moved_is_a_sentence(omnitide: Omnitide, layout: str, words: str) -> None:
+    shown = " ".join(omnitide(*PRESSURE, "--layout", layout).out.split())
+    assert words in shown
