@@ -104,8 +104,9 @@ def quality(
 
     Questions are about now, about something earlier, or how often so far.
     All policies see the same streams and hear the same questions.
-    With --questions FILE.jsonl, your own clips are watched and your own questions asked: "at" is seconds or "0:12", and
-    "accept" is a text, a list of texts, or {"pattern": "regular expression"}.
+    With --questions FILE.jsonl, your own clips are watched and your own
+    questions asked: "at" is seconds or "0:12"; "accept" is a text, a list of
+    texts, or {"pattern": "regular expression"}.
     Ctrl-C prints the results so far.
     """
     from omnitide_cli.bench.quality.encodings import SharedModel
