@@ -13,8 +13,11 @@ class CellClasses:
     """Cells by why they are still there."""
 
     must_keep: int
+    """Of the system prompt."""
     selected_history: int
+    """Of units that have lost a token: what the policy has chosen of them."""
     recent_context: int
+    """Of units that are still whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +25,25 @@ class SpanState:
     """What is left of a run of tokens of one role."""
 
     role: str
+    """What the tokens are: `boundary`, `image-source`, `image`, `audio`, `text`, `response` or `system`."""
     tokens: int
+    """How many are left."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """A unit of the history; `index` counts all units of the session, of whatever kind."""
+    """A unit of the history."""
 
     index: int
+    """Its number among all units of the session, of whatever kind."""
     kind: str
+    """`system`, `media`, `question` or `response`."""
     tokens: int
+    """Tokens that are left of it."""
     partial: bool
+    """Whether some were deleted."""
     spans: tuple[SpanState, ...]
+    """Its runs of tokens, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +51,41 @@ class KvState:
     """Counts are cells, but for pages and subblocks."""
 
     session: str
+    """Name under which `inspect-kv` finds the session."""
     running: bool
+    """Whether it runs."""
     page_size: int
+    """Cells of a page."""
     subblock_size: int
+    """Cells of a subblock."""
     cells: int
+    """Cells of the cache."""
     useful_cells: int
+    """Cells that hold a token."""
     physical_span: int
+    """Cells up to the last used one, which attention reads."""
     page_span: int
+    """Cells of the pages that hold any token."""
     span_ratio: float
+    """Page span by useful cells: 1 is dense; 0 where the cache is empty."""
     active_pages: int
+    """Pages that hold any token."""
     active_subblocks: int
+    """Subblocks that hold any token."""
     holes: int
+    """Runs of empty cells before the last used one."""
     largest_hole: int
+    """Cells of the longest of them."""
     fragmentation: float
+    """The empty share of the active pages, 0 … 1."""
     classes: CellClasses
+    """The useful cells by why they are there."""
     peak_physical_span: int
+    """The largest physical span so far."""
     kv_bytes: KvBytes | None
+    """Memory of the cache; null where no model is loaded."""
     units: tuple[UnitState, ...]
+    """The history, the oldest first."""
     cell_map: str
     """One letter a cell: M must-keep, S selected-history, R recent-context, . empty."""
 
@@ -71,9 +99,13 @@ class Moment:
     """The cache after a unit and its maintenance; of a long session, the largest values of several units in a row."""
 
     media_s: float
+    """Media seconds."""
     useful_cells: int
+    """Cells that held a token."""
     page_span: int
+    """Cells of the pages that held any."""
     physical_span: int
+    """Cells up to the last used one."""
     least_useful_cells: int | None = None
     """The smallest of those units; None where it was one, or in a file of before 0.2."""
 
@@ -88,24 +120,33 @@ class SessionSnapshot:
     """What a session tells others of itself: its cache, how far it has come, and what its upkeep last did."""
 
     state: KvState
+    """The cache."""
     about: SessionStarted
+    """How the session began."""
     kind: str = "session"
-    """"session", "saved" or "simulated"."""
+    """`session`, `saved` or `simulated`."""
     clock: float = 0.0
     """Media seconds it has come to."""
     unit: UnitIngested | None = None
     """The newest media unit."""
     retention: Retention | None = None
+    """The newest retention."""
     migration: Migration | None = None
+    """The newest migration."""
     retentions: int = 0
+    """How often the history was shortened."""
     answers: int = 0
+    """Answers given."""
     moments: tuple[Moment, ...] = ()
+    """How the cache developed, the oldest moment first."""
     moment_units: int = 1
     """How many units a moment stands for."""
     pid: int = 0
+    """Number of its process; 0: none."""
     started: float = 0.0
-    """Unix time, as `written`."""
+    """Unix time at which it began, in seconds."""
     written: float = 0.0
+    """Unix time of this snapshot."""
     ended: bool = False
     """The session took leave; one that neither runs nor took leave was killed."""
     checkpoint: str = ""
