@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define OT_ABI_VERSION 3
+#define OT_ABI_VERSION 4
 
 enum ot_status {
     OT_OK = 0,

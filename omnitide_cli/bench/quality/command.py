@@ -125,9 +125,7 @@ def quality(
 
     options.check_names("positions", positions or (), POSITIONS)
     if (questions is None) != (not videos):
-        raise UsageError(
-            "--questions needs clips, and clips need --questions", "for example --questions FILE.jsonl VIDEO"
-        )
+        raise UsageError("--questions and clips go together", "for example --questions FILE.jsonl VIDEO")
     if questions is not None and dataset is not None:
         raise UsageError("--questions and --dataset can't be combined", "leave one of them out")
     own = [] if questions is None else read_own_questions(questions)
