@@ -20,7 +20,7 @@ Omnitide = Callable[..., Any]
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "adding-a-policy.md"
 PRESSED = ("--high-watermark", 300, "--low-watermark", 200)
-TIMES = re.compile(r"(_ms|_s|ttft_ms|ms|rss_bytes|version)$")
+TIMES = re.compile(r"(_ms|_s|^ms|^wall|rss_bytes|version)$")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_fifo_in_python_is_fifo_event_by_event(omnitide: Omnitide, fifo: str, cl
         assert shown.code == 0, shown.err
         found[policy] = [json.loads(line) for line in shown.out.splitlines()]
     events = found[fifo]
-    notices = [event for event in events if event["type"] == "notice" and event["code"] == "python-policy"]
+    notices = [event for event in events if event["type"] == "warning" and event["code"] == "python-policy"]
     assert len(notices) == 1
     assert "runs in Python" in notices[0]["message"]
     assert events[0]["policy"] == fifo
