@@ -206,7 +206,7 @@ class Model:
 
     @property
     def _architecture(self) -> str:
-        name = ctypes.create_string_buffer(64)
+        name: Any = ctypes.create_string_buffer(64)
         llama.llama_model_meta_val_str(self._model, b"general.architecture", name, len(name))
         return name.value.decode("utf-8", "replace")
 

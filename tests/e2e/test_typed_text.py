@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 from pathlib import Path
 
@@ -69,6 +70,6 @@ def test_many_marks_are_no_more_work_than_their_text(retyped: Path) -> None:
 
 
 def text_of(model: Model, token: int) -> bytes:
-    buffer = (llama.ctypes.c_char * 64)()
+    buffer = (ctypes.c_char * 64)()
     length = llama.llama_token_to_piece(model._vocab, token, buffer, 64, 0, True)
     return bytes(buffer[:length])

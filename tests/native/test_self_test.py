@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,7 +159,7 @@ def test_the_context_is_left_as_new(written: Callable[[str], Path]) -> None:
 
     model = Model(ModelFiles("test", path, None), FULL)
     model.open_context(FULL, 256)
-    context = llama.llama_context_p_ctypes(model.context_address)
+    context: Any = llama.llama_context_p_ctypes(model.context_address)
     tokens = (llama.llama_token * len(PROBE))(*PROBE)
     assert llama.llama_decode(context, llama.llama_batch_get_one(tokens, len(PROBE))) == 0
     logits = np.ctypeslib.as_array(llama.llama_get_logits_ith(context, -1), (model.n_vocab,)).copy()

@@ -95,7 +95,8 @@ def test_a_refused_session_leaves_the_context_to_another(models: dict[str, Path]
 
 
 def memory_of(model: Model) -> Any:
-    return llama.llama_get_memory(llama.llama_context_p_ctypes(model.context_address))
+    context: Any = llama.llama_context_p_ctypes(model.context_address)
+    return llama.llama_get_memory(context)
 
 
 @pytest.mark.parametrize("arch", ["qwen2vl", "llama"])
