@@ -35,7 +35,8 @@ What a session does, field by field: `omnitide watch --json` and `omnitide live 
 standard output, Python has the same as classes in `omnitide_cli.events`. `type` says which event it is.
 
 Within one `schema` fields are only ever added: pass over what you don't know. Names ending in `_ms` are milliseconds,
-in `_s` seconds; `at`, `start`, `end` and `clock` are seconds on the media clock, which starts with the source. Spans and histories are counted in cells of the cache, one a token. A pair is a value before and after.
+in `_s` seconds; `at`, `start`, `end` and `clock` are seconds on the media clock, which starts with the source. Spans
+and histories are counted in cells of the cache, one a token. A pair is a value before and after.
 
 `wall` is the time of day beside the media clock: ISO 8601 with milliseconds and the offset from UTC, such as
 `2026-03-01T14:03:22.125+01:00`. Units and answers have one where the media is happening as it is read: with
