@@ -130,7 +130,7 @@ TEST(a_history_may_go_on_under_another_planner_and_in_a_larger_cache) {
 TEST(a_history_of_other_positions_or_for_a_larger_cache_is_refused) {
     const History history = pressed(true, settings(), 1);
     CHECK(refusal(saved(history), true).empty());
-    CHECK(refusal(saved(history), false).find("another kind") != std::string::npos);
+    CHECK(refusal(saved(history), false).find("a different kind") != std::string::npos);
     CHECK(refusal(saved(history), true, history.layout().end() - 1).find("needs a cache of") != std::string::npos);
 }
 

@@ -102,7 +102,7 @@ TEST(recalled_units_stand_behind_the_system_unit_and_leave_no_trace) {
             CHECK_EQ(kept.size(), old.size());
             for (size_t i = 5; i < kept.size(); ++i) CHECK((kept[i] == Token{old[i].cell, old[i].t + added, old[i].y + added, old[i].x + added}));
             CHECK_EQ(in.rows.size(), kept.size() - 5);
-            for (const Relocated & row : in.rows) CHECK(row.src == row.dst && row.delta == added);
+            for (const Row & row : in.rows) CHECK(row.src == row.dst && row.delta == added);
 
             const Recollection out = history.dismiss();
             CHECK_EQ(out.cells.size(), in.cells.size());
