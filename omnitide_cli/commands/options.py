@@ -104,12 +104,12 @@ Questions = Annotated[
 NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, whatever other settings say.")]
 
 
-def check_policy_name(name: str | None) -> str | None:
-    """Let a known policy pass, and one of the user's own. Raises BadParameter."""
-    if name is None or name in POLICIES or is_own_policy(name):
+def policy_name(name: str) -> str:
+    """A known policy, or one of the user's own. Raises ValueError, in Typer's words for choices."""
+    if name in POLICIES or is_own_policy(name):
         return name
-    known = ", ".join(repr(policy) for policy in POLICIES)
-    raise typer.BadParameter(f"{name!r} is not one of {known}, and not FILE.py:FUNCTION")
+    known = ", ".join(repr(policy) for policy in (*POLICIES, "FILE.py:FUNCTION"))
+    raise ValueError(f"{name!r} is not one of {known}.")
 
 
 def complete_policies(incomplete: str) -> list[str]:
@@ -124,7 +124,7 @@ PolicyOption = Annotated[
         "Which tokens to keep when the history is full; may be a Python function of yours.",
         metavar=f"[{'|'.join(POLICIES)}|FILE.py:FUNCTION]",
         show_default="omnipick",
-        callback=check_policy_name,
+        parser=policy_name,
         autocompletion=complete_policies,
     ),
 ]
