@@ -55,7 +55,7 @@ enum ot_status {
 enum ot_role { OT_ROLE_BOUNDARY, OT_ROLE_IMAGE_SOURCE, OT_ROLE_IMAGE_SLICE, OT_ROLE_AUDIO, OT_ROLE_TEXT, OT_ROLE_RESPONSE, OT_ROLE_SYSTEM };
 enum ot_unit_kind { OT_UNIT_SYSTEM, OT_UNIT_MEDIA, OT_UNIT_QUESTION, OT_UNIT_RESPONSE };
 enum ot_positions { OT_POSITIONS_COMPACT, OT_POSITIONS_SPARSE };
-enum ot_cell_class { OT_CELL_FREE, OT_CELL_MUST, OT_CELL_SELECTED, OT_CELL_RECENT };
+enum ot_cell_class { OT_CELL_FREE, OT_CELL_MUST, OT_CELL_SELECTED, OT_CELL_RECENT, OT_CELL_RECALLED };
 enum ot_kernel { OT_KERNEL_TILED, OT_KERNEL_CELLS, OT_KERNEL_SPAN };
 
 // --- library ---------------------------------------------------------------------------------------------------------
@@ -238,6 +238,79 @@ int ot_session_maintain(ot_session * s, uint32_t limit, ot_maintenance * out);
 // The oldest round, not told yet, that a unit or an answer needed for its room; retained = 0 when there is none.
 int ot_session_take_forced(ot_session * s, ot_maintenance * out);
 
+// --- recall: what retention cuts is kept outside the cache, and comes back for the question that asks for it ----------
+
+enum ot_verdict { OT_VERDICT_RECALLED, OT_VERDICT_NOTHING, OT_VERDICT_NOT_CLEAR, OT_VERDICT_NO_ROOM };
+
+typedef struct ot_recall_params {
+    uint32_t size;              // sizeof(ot_recall_params)
+    uint32_t tokens;            // at most so many come back for a question
+    float threshold;            // by how much the best moment must be ahead of the rest
+    const uint32_t * layers;    // whose keys and queries tell what is asked for, ascending
+    size_t n_layers;
+    uint64_t memory_bytes;      // of the archive; over it, the oldest units are thinned
+    uint64_t disk_bytes;        // the same on disk; 0: in memory alone
+    const char * file;          // where on disk; made anew, and gone with the process. NULL: in memory alone
+} ot_recall_params;
+
+ot_recall_params ot_recall_default_params(void);
+
+// From here on units are archived when retention first cuts into them. Begins with an empty archive. OT_ERR_UNSUPPORTED where
+// the model's positions or layers don't allow it, or on llama.cpp's own memory.
+int ot_recall_open(ot_session * s, const ot_recall_params * params);
+
+// What is to be kept with a unit when it is archived: what it says, as UTF-8, and a small picture, as the bytes of an image
+// file. Replaces what was noted before.
+int ot_recall_note(ot_session * s, uint64_t unit, const char * text, size_t n_text, const uint8_t * picture, size_t n_picture);
+
+typedef struct ot_found {
+    uint64_t unit;   // its id
+    int32_t kind;    // OT_UNIT_*
+    float score;     // its share of the question's attention, of all archived units'
+    double start_s;  // on the media clock
+    double end_s;    // the same
+} ot_found;
+
+typedef struct ot_recalled {
+    int32_t verdict;    // OT_VERDICT_*
+    float clearness;    // by how much the best moment is ahead of the rest; 0: there is no rest
+    uint32_t tokens;    // that came back
+    uint32_t n_units;   // the same in units
+    uint32_t searched;  // archived units
+    double oldest_s;    // where the oldest of these begins
+    double search_ms;   // the question's queries, scores, choice
+    double insert_ms;   // taking out what was recalled before, putting back what is now
+} ot_recalled;
+
+// Puts back what a question's text asks for, before all that is kept, in place of what was recalled before; `reserved` cells
+// stay free for question and answer. The units that came back, in the order of time, are written to `units` (at most `cap`). What
+// comes back leaves with the next media unit or retention. REQUIRES: no unit and no answer in the making.
+int ot_recall_question(ot_session * s, const int32_t * tokens, size_t n, uint32_t reserved, ot_found * units, size_t cap, ot_recalled * out);
+// Every archived unit, by age, with its score; `n_units` receives how many there are, of which at most `cap` are written.
+int ot_recall_search(ot_session * s, const int32_t * tokens, size_t n, ot_found * units, size_t cap, size_t * n_units);
+// Takes out what was recalled; harmless when there is nothing.
+int ot_recall_dismiss(ot_session * s);
+
+// What was noted of an archived unit, and the tokens that are left of its rows. Each text or picture is written up to its
+// capacity, and the sizes tell how much there is. OT_ERR_ARGUMENT: no such unit.
+int ot_recall_noted(ot_session * s, uint64_t unit, uint32_t * tokens, char * text, size_t cap_text, size_t * n_text, uint8_t * picture,
+                    size_t cap_picture, size_t * n_picture);
+
+typedef struct ot_archive_info {
+    uint32_t units;         // in the archive
+    uint32_t whole;         // of which this many are as they were cut
+    uint32_t thinned;       // with their most telling tokens alone
+    uint32_t bare;          // without rows: they are found, but can't come back
+    uint64_t dropped;       // units that were forgotten altogether
+    uint64_t lost;          // units whose rows couldn't be read back
+    uint64_t memory_bytes;  // index, thumbnails and texts included
+    uint64_t disk_bytes;    // of rows
+    uint64_t index_bytes;   // of those in memory
+    char problem[256];      // why nothing is written to disk any more; "" when all is well
+} ot_archive_info;
+
+int ot_recall_archive(const ot_session * s, ot_archive_info * out);
+
 // --- saving ----------------------------------------------------------------------------------------------------------
 
 // Writes the session: ledger, cells, cached rows and what is needed to rotate them exactly. `out` may be NULL to ask for
@@ -261,6 +334,7 @@ typedef struct ot_snapshot {
     uint32_t must_cells;          // of the system unit
     uint32_t selected_cells;      // of units that have lost a token
     uint32_t recent_cells;        // of units that are whole
+    uint32_t recalled_cells;      // of units that were put back for a question
     uint64_t kv_bytes_allocated;  // keys, values and original keys; 0 on llama.cpp's own memory
     uint64_t kv_bytes_per_cell;   // keys and values, all layers
     int32_t mrope;                // 1: positions are (t, y, x)
@@ -275,6 +349,7 @@ typedef struct ot_unit_info {
     uint64_t id;       // stable over the session, ascending
     int32_t kind;      // OT_UNIT_*
     int32_t partial;   // 1: it has lost a token
+    int32_t recalled;  // 1: it was put back for a question; the id is that of the unit when it came
     uint32_t tokens;   // that are left of it
     uint32_t n_spans;  // that are left of it
     double start_s;    // on the media clock

@@ -136,6 +136,7 @@ ot_snapshot snapshot(const History & history) {
             case CellClass::Must: ++out.must_cells; break;
             case CellClass::Selected: ++out.selected_cells; break;
             case CellClass::Recent: ++out.recent_cells; break;
+            case CellClass::Recalled: ++out.recalled_cells; break;
         }
     }
     out.mrope = history.ledger().mrope();
@@ -161,7 +162,7 @@ size_t scores(const History & history, double * out, size_t cap) {
 size_t units(const History & history, ot_unit_info * out, size_t cap) {
     return fill(out, cap, [&](auto add) {
         for (const Unit & unit : history.ledger().units()) {
-            add(ot_unit_info{unit.id, static_cast<int32_t>(unit.kind), unit.partial, unit.tokens(), static_cast<uint32_t>(unit.spans.size()), unit.start_s, unit.end_s});
+            add(ot_unit_info{unit.id, static_cast<int32_t>(unit.kind), unit.partial, unit.recalled, unit.tokens(), static_cast<uint32_t>(unit.spans.size()), unit.start_s, unit.end_s});
         }
     });
 }

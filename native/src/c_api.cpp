@@ -3,6 +3,7 @@
 
 #include "llama/log.h"
 #include "session/session.h"
+#include "session_handle.h"
 
 #include <ggml.h>
 
@@ -12,11 +13,6 @@
 
 using namespace ot;
 using namespace ot::api;
-
-struct ot_session {
-    Session session;
-    std::string piece;  // of the answer's last token
-};
 
 namespace {
 

@@ -87,6 +87,11 @@ class NativeSession(HistoryView):
             self._handle = ffi.NULL
 
     @property
+    def handle(self) -> Any:
+        """The native handle, for what else is done with it in this room. Raises RuntimeFailure once it is closed."""
+        return self._open
+
+    @property
     def _open(self) -> Any:
         if self._handle == ffi.NULL:
             raise RuntimeFailure("the session is closed")

@@ -35,7 +35,7 @@ UNIT_KINDS = {
 }
 UNIT_KIND_NAMES = {value: name for name, value in UNIT_KINDS.items()}
 ROLE_NAMES = {value: name for name, value in ROLES.items()}
-CELL_LETTERS = bytes.maketrans(bytes(range(4)), b".MSR")  # OT_CELL_*
+CELL_LETTERS = bytes.maketrans(bytes(range(5)), b".MSRC")  # OT_CELL_*
 KERNELS = {"tiled": lib.OT_KERNEL_TILED, "cells": lib.OT_KERNEL_CELLS, "span": lib.OT_KERNEL_SPAN}
 
 
@@ -71,6 +71,8 @@ class Unit:
     start_s: float
     end_s: float
     spans: tuple[Span, ...]
+    recalled: bool = False
+    """Put back for a question; `id` is that of the unit when it came."""
 
 
 class HistoryView:
@@ -143,6 +145,7 @@ class HistoryView:
                 u.start_s,
                 u.end_s,
                 tuple(next(all_spans) for _ in range(u.n_spans)),
+                bool(u.recalled),
             )
             for u in self._array("units", "ot_unit_info")
         ]

@@ -331,6 +331,10 @@ void CacheHandle::restore(const SavedRows & rows, const std::vector<PlacedCell> 
     memory_->restore(rows, cells);
 }
 
+llama_kv_cache & CacheHandle::inner() const { return memory_->cache(); }
+const OriginalKeys & CacheHandle::original_keys() const { return memory_->original_keys(); }
+void CacheHandle::synchronize() const { context_.synchronize(); }
+
 size_t CacheHandle::key_width(uint32_t layer) const {
     if (!memory_) return 0;
     for (const uint32_t il : memory_->cache().get_layer_ids()) {

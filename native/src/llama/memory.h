@@ -13,10 +13,12 @@
 #include <vector>
 
 struct llama_context;
+class llama_kv_cache;
 
 namespace ot {
 
 class TideMemory;
+class OriginalKeys;
 
 // A cell that a token lies in, and its position.
 struct PlacedCell {
@@ -70,6 +72,12 @@ public:
     size_t value_width(uint32_t layer) const;
     std::vector<uint32_t> layers() const;  // that have keys of their own
     ggml_type key_type(uint32_t layer) const;  // REQUIRES: a layer of those
+
+    // For the other files of this room. REQUIRES: is_alive().
+    bool is_alive() const { return memory_ != nullptr; }
+    llama_kv_cache & inner() const;
+    const OriginalKeys & original_keys() const;
+    void synchronize() const;  // waits for what llama.cpp computes
 
 private:
     explicit CacheHandle(llama_context & context) : context_(context) {}

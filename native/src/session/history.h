@@ -36,7 +36,7 @@ struct Upkeep {
 // What becomes of a history that is given units back, or loses them again.
 struct Recollection {
     std::vector<Cell> cells;      // of the units, in token order; sorted where they are freed
-    std::vector<Row> rows;  // what stands behind them, and shifts
+    std::vector<Row> rows;    // what stands behind them, and shifts
 };
 
 class History {

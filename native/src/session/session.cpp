@@ -153,6 +153,7 @@ PendingUnit Session::finished_unit() {
 
 Ingested Session::commit(bool want_logits) {
     PendingUnit unit = finished_unit();
+    if (unit.kind == UnitKind::Media) dismiss();
     make_room(unit.size());
     const Stopwatch watch;
     history_.lay_out(unit.spans);
@@ -175,6 +176,8 @@ Ingested Session::commit(bool want_logits) {
 }
 
 void Session::make_room(uint32_t n) {
+    if (history_.free_cells() >= n) return;
+    dismiss();
     if (history_.free_cells() >= n) return;
     if (n < n_cells() && deletes(history_.settings().pick)) {
         if (Maintained done = maintain(n_cells() - n); done.upkeep.retention.triggered) forced_.push_back(std::move(done));
@@ -369,9 +372,14 @@ void Session::append_tokens(Role role, const std::vector<int32_t> & tokens, bool
 
 Maintained Session::maintain(uint32_t limit) {
     require_usable();
-    broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart
     Maintained done;
+    const uint32_t high = history_.settings().pick.high_watermark;
+    const bool is_due = history_.ledger().tokens() > (limit > 0 ? std::min(limit, high) : high);
+    if (is_due) dismiss();
+    std::vector<Unit> before;
+    if (recall_ && is_due) before = history_.ledger().units();
     const Stopwatch planning;
+    broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart
     try {
         done.upkeep = history_.maintain(limit);
     } catch (const PolicyError &) {  // thrown before anything is changed
@@ -384,6 +392,7 @@ Maintained Session::maintain(uint32_t limit) {
         return done;
     }
 
+    if (recall_) archive_cuts(before);
     const Stopwatch migrating;
     if (cache_) {
         if (!cache_->relocate(done.upkeep.rows, done.upkeep.freed)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not relocate the cached rows"};

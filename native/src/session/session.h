@@ -6,9 +6,11 @@
 #include "encode/encoder.h"
 #include "llama/attention.h"
 #include "llama/memory.h"
+#include "llama/rotation.h"
 #include "llama/token_rows.h"
 #include "session/pending_unit.h"
 #include "session/history.h"
+#include "session/recall.h"
 
 #include <llama.h>
 
@@ -106,6 +108,18 @@ public:
     // Rounds that a unit or an answer needed for its room, oldest first, each told once.
     std::optional<Maintained> take_forced();
 
+    // --- recall (recalling.cpp): units that retention cuts are kept, and come back for the question that asks for them
+    void open_recall(const RecallSettings & settings);
+    Recall & recall();  // throws Failure where there is none
+    const Recall * recall() const { return recall_.get(); }
+    // Every archived unit with its share of the attention of a question's text.
+    std::vector<Found> search(const int32_t * tokens, size_t n);
+    // Puts back what a question asks for, in place of what was recalled before; `reserved` cells stay free for question and
+    // answer. Where nothing stands out, what was recalled before stays.
+    Recalled recall_for(const int32_t * tokens, size_t n, uint32_t reserved);
+    // Takes out what was recalled; a media unit and a retention do so themselves.
+    void dismiss();
+
     // --- saving. REQUIRES: no unfinished unit or answer.
     void save(ByteWriter & out) const;
     // Takes a saved session in place of what there is, be it broken. Throws StateError and leaves all as it was when
@@ -144,6 +158,10 @@ private:
     void append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits);
     static bool abort_callback(void * session);
     void start_sampler();
+    void archive_cuts(const std::vector<Unit> & before);
+    void index(StoredUnit & unit, const std::vector<uint8_t> & rows, const std::vector<RotaryPlace> & places) const;
+    Queries rehearse(const int32_t * tokens, size_t n);
+    uint32_t insert(std::vector<Found> & found);
 
     llama_context & context_;
     const llama_model & model_;
@@ -163,6 +181,7 @@ private:
     bool rows_as_tokens_ = false;  // text may be given as rows
     std::optional<PendingUnit> pending_;
     std::deque<Maintained> forced_;
+    std::unique_ptr<Recall> recall_;  // null: what is cut is gone
 
     struct FreeSampler {
         void operator()(llama_sampler * sampler) const { llama_sampler_free(sampler); }

@@ -1,0 +1,215 @@
+// A session's recall: units that retention cuts go to the archive; for a question, those that it asks for come back.
+#include "session/session.h"
+
+#include "llama/queries.h"
+#include "llama/single_rows.h"
+#include "omnitide.h"
+#include "recall/half.h"
+
+#include <llama.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ot {
+namespace {
+
+RotaryPlace place_of(const TokenPosition & position, Position shifted_by = 0) {
+    return {position.t - shifted_by, position.y - shifted_by, position.x - shifted_by};
+}
+
+}  // namespace
+
+void Session::open_recall(const RecallSettings & settings) {
+    require_usable();
+    if (!cache_) throw Failure{OT_ERR_UNSUPPORTED, "a session on llama.cpp's own memory recalls nothing"};
+    if (settings.layers.empty()) throw Failure{OT_ERR_ARGUMENT, "recall needs a layer to search by"};
+    size_t key_size = 0;
+    for (size_t i = 0; i < settings.layers.size(); ++i) {
+        const uint32_t layer = settings.layers[i];
+        if (i > 0 && settings.layers[i - 1] >= layer) throw Failure{OT_ERR_ARGUMENT, "layers to search by must ascend"};
+        if (cache_->key_width(layer) == 0) throw Failure{OT_ERR_ARGUMENT, "the model has no layer " + std::to_string(layer) + " to search by"};
+        if (!Rotation::is_known(context_, layer)) throw Failure{OT_ERR_UNSUPPORTED, "the model's positions are of a kind that recall doesn't know"};
+        if (cache_->key_width(layer) != cache_->key_width(settings.layers.front())) throw Failure{OT_ERR_UNSUPPORTED, "the model's layers differ in their heads"};
+        key_size += cache_->key_width(layer);
+    }
+    recall_ = std::make_unique<Recall>(settings, mrope(), static_cast<uint32_t>(key_size));
+}
+
+Recall & Session::recall() {
+    if (!recall_) throw Failure{OT_ERR_ARGUMENT, "this session recalls nothing"};
+    return *recall_;
+}
+
+// REQUIRES: the ledger has been cut, the cache's rows still lie where `before` says.
+void Session::archive_cuts(const std::vector<Unit> & before) {
+    for (const size_t cut : first_cuts(before, history_.ledger().units())) {
+        const Unit & unit = before[cut];
+        SingleRows rows = read_single_rows(*cache_, unit.cells);
+        StoredUnit stored;
+        stored.id = unit.id;
+        stored.kind = unit.kind;
+        stored.start_s = unit.start_s;
+        stored.end_s = unit.end_s;
+        stored.spans = unit.spans;
+        stored.whole_tokens = unit.tokens();
+        const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
+        std::vector<RotaryPlace> places;
+        for (size_t i = 0; i < positions.size(); ++i) places.push_back(place_of(positions[i], rows.shifted_by[i]));
+        size_t token = 0;
+        for (Span & span : stored.spans) {  // a span's tokens have always shifted together
+            span.base -= rows.shifted_by[token];
+            span.rotations = 0;
+            token += span.length;
+        }
+        index(stored, rows.bytes, places);
+        recall_->take_note(stored);
+        recall_->archive().add(std::move(stored), std::move(rows.bytes));
+    }
+}
+
+void Session::index(StoredUnit & unit, const std::vector<uint8_t> & rows, const std::vector<RotaryPlace> & places) const {
+    const std::vector<uint32_t> & layers = recall_->settings().layers;
+    const std::vector<TokenRun> runs = pooled_runs(unit.spans);
+    for (size_t layer = 0; layer < layers.size(); ++layer) {
+        const std::vector<float> keys = bare_keys(*cache_, context_, layers[layer], rows, places);
+        const size_t width = keys.size() / places.size();
+        if (layer == 0) {
+            unit.telling = by_telling(unit.spans, keys);
+            unit.keys.resize(runs.size() * layers.size() * width);
+        }
+        std::vector<float> mean(width);
+        for (size_t run = 0; run < runs.size(); ++run) {
+            std::fill(mean.begin(), mean.end(), 0.0f);
+            for (uint32_t token = runs[run].begin; token < runs[run].end; ++token) {
+                for (size_t i = 0; i < width; ++i) mean[i] += keys[token * width + i];
+            }
+            uint16_t * to = unit.keys.data() + (run * layers.size() + layer) * width;
+            for (size_t i = 0; i < width; ++i) to[i] = to_half(mean[i] / static_cast<float>(runs[run].end - runs[run].begin));
+        }
+    }
+}
+
+// The text's queries, from a prefill that leaves no trace.
+Queries Session::rehearse(const int32_t * tokens, size_t n) {
+    if (answer_ || pending_) throw Failure{OT_ERR_ARGUMENT, "a unit or an answer is in the making"};
+    begin(UnitKind::Question, 0, 0);
+    PendingUnit unit;
+    try {
+        add_tokens(Role::Text, tokens, n);
+        unit = finished_unit();
+    } catch (...) {
+        pending_.reset();
+        throw;
+    }
+    make_room(unit.size());
+    history_.lay_out(unit.spans);
+    const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
+    const std::vector<Cell> cells = History(history_).place(unit.size());
+    std::vector<RotaryPlace> places;
+    for (const TokenPosition & position : positions) places.push_back(place_of(position));
+
+    const std::vector<uint32_t> & layers = recall_->settings().layers;
+    Queries queries;
+    {
+        const QueryProbe probe{context_, layers};
+        {
+            const Abortable scope{abortable_};
+            decode(unit, positions, cells, false);
+        }
+        take_back(cells, positions.front().t);
+        queries.values = probe.take(places);
+        queries.heads = probe.n_heads(layers.front());
+    }
+    if (queries.values.empty()) throw Failure{OT_ERR_UNSUPPORTED, "llama.cpp doesn't show this model's queries"};
+    queries.layers = static_cast<uint32_t>(layers.size());
+    queries.tokens = unit.size();
+    queries.head = Rotation{context_, layers.front()}.head();
+    queries.key_heads = static_cast<uint32_t>(cache_->key_width(layers.front())) / queries.head;
+    queries.scale = attention_scale(context_, queries.head);
+    return queries;
+}
+
+std::vector<Found> Session::search(const int32_t * tokens, size_t n) {
+    require_usable();
+    Recall & from = recall();
+    if (from.archive().size() == 0) return {};
+    return from.search(rehearse(tokens, n));
+}
+
+Recalled Session::recall_for(const int32_t * tokens, size_t n, uint32_t reserved) {
+    const Stopwatch searching;
+    Recalled done;
+    const std::vector<Found> found = search(tokens, n);
+    done.searched = static_cast<uint32_t>(found.size());
+    if (!found.empty()) done.oldest_s = found.front().start_s;
+    const uint32_t free = history_.free_cells() + history_.ledger().recalled_tokens();
+    const Choice choice = recall().choose(found, free > reserved ? free - reserved : 0);
+    done.verdict = choice.verdict;
+    done.clearness = choice.clearness;
+    done.search_ms = searching.ms();
+    if (choice.verdict != Verdict::Recalled) return done;
+
+    const Stopwatch inserting;
+    dismiss();
+    for (const size_t index : choice.units) done.units.push_back(found[index]);
+    done.tokens = insert(done.units);
+    if (done.units.empty()) done.verdict = Verdict::NoRoom;
+    done.insert_ms = inserting.ms();
+    return done;
+}
+
+// Puts archived units back; those that can't be read are left out of `found`.
+uint32_t Session::insert(std::vector<Found> & found) {
+    Archive & archive = recall().archive();
+    std::vector<Unit> units;
+    std::vector<uint8_t> bytes, rows;
+    std::vector<TokenPosition> old;
+    std::vector<Found> left;
+    for (const Found & each : found) {
+        if (!archive.rows(each.index, rows)) continue;
+        const StoredUnit & stored = archive.unit(each.index);
+        units.push_back(unit_of(stored));
+        bytes.insert(bytes.end(), rows.begin(), rows.end());
+        const std::vector<TokenPosition> positions = token_positions(stored.spans, mrope());
+        old.insert(old.end(), positions.begin(), positions.end());
+        left.push_back(each);
+    }
+    found = std::move(left);
+    if (units.empty()) return 0;
+
+    logits_ready_ = false;
+    broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart
+    Recollection done = history_.recall(std::move(units));
+    if (done.cells.empty()) {
+        broken_ = false;
+        found.clear();
+        return 0;
+    }
+    write_single_rows(*cache_, done.cells, bytes);
+    for (size_t i = 0; i < done.cells.size(); ++i) cache_->occupy(done.cells[i], old[i].t, old[i].y, old[i].x);
+    std::vector<Row> moves = std::move(done.rows);
+    size_t token = 0;
+    for (const Unit & unit : history_.ledger().units()) {
+        if (!unit.recalled) continue;
+        for (const TokenPosition & now : token_positions(unit.spans, mrope())) {
+            if (const Position delta = now.t - old[token].t; delta != 0) moves.push_back({done.cells[token], done.cells[token], delta});
+            ++token;
+        }
+    }
+    if (!cache_->relocate(moves, {})) throw Failure{OT_ERR_BROKEN, "llama.cpp could not shift the cached rows"};
+    broken_ = false;
+    return static_cast<uint32_t>(done.cells.size());
+}
+
+void Session::dismiss() {
+    require_usable();
+    if (history_.ledger().recalled_tokens() == 0) return;
+    logits_ready_ = false;
+    broken_ = true;
+    const Recollection done = history_.dismiss();
+    if (cache_ && !cache_->relocate(done.rows, done.cells)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not shift the cached rows"};
+    broken_ = false;
+}
+
+}  // namespace ot
