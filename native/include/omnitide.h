@@ -288,6 +288,9 @@ typedef struct ot_recalled {
 int ot_recall_question(ot_session * s, const int32_t * tokens, size_t n, uint32_t reserved, ot_found * units, size_t cap, ot_recalled * out);
 // Every archived unit, by age, with its score; `n_units` receives how many there are, of which at most `cap` are written.
 int ot_recall_search(ot_session * s, const int32_t * tokens, size_t n, ot_found * units, size_t cap, size_t * n_units);
+// Puts these archived units back whatever is asked, in place of what was recalled before; ids ascend. Units whose rows are
+// gone are left out; `tokens` receives how many came. OT_ERR_ARGUMENT: one isn't archived. OT_ERR_NO_ROOM: nothing came back.
+int ot_recall_units(ot_session * s, const uint64_t * units, size_t n, uint32_t * tokens);
 // Takes out what was recalled; harmless when there is nothing.
 int ot_recall_dismiss(ot_session * s);
 

@@ -67,6 +67,10 @@ int ot_recall_search(ot_session * s, const int32_t * tokens, size_t n, ot_found 
     });
 }
 
+int ot_recall_units(ot_session * s, const uint64_t * units, size_t n, uint32_t * tokens) {
+    return guarded([&] { *tokens = s->session.put_back({units, units + n}); });
+}
+
 int ot_recall_dismiss(ot_session * s) {
     return guarded([&] { s->session.dismiss(); });
 }

@@ -148,6 +148,22 @@ TEST(budgets_hold_over_any_stream) {
     }
 }
 
+TEST(a_unit_that_comes_late_has_its_place_and_one_that_comes_twice_is_ignored) {
+    Random random(3);
+    const uint64_t memory = 30000;
+    Archive archive(settings(memory));
+    for (uint64_t id = 0; id < 200; id += 2) {
+        archive.add(second(id, 20), rows(id, 22));
+        if (id > 10 && random.chance(40)) archive.add(second(id - 9, 20), rows(id - 9, 22));
+        archive.add(second(id, 5), rows(id, 7));
+        CHECK(archive.counts().memory <= memory);
+    }
+    CHECK(is_sound(archive, memory, 0));
+    for (size_t i = 1; i < archive.size(); ++i) CHECK(archive.unit(i - 1).id < archive.unit(i).id);
+    CHECK(archive.find(196) < archive.size());
+    CHECK_EQ(archive.unit(archive.find(198)).whole_tokens, 22u);
+}
+
 TEST(an_archive_without_any_room_keeps_nothing) {
     Archive archive(settings(0));
     archive.add(second(1, 5), rows(1, 7));

@@ -8,6 +8,7 @@ from omnitide_cli.commands.lazy import Entry, lazily
 
 NAMES = (
     "quality",
+    "recall",
     "soak",
     "startup",
     "busy",

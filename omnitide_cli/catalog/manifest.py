@@ -9,10 +9,10 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 import omnitide_cli
 from omnitide_cli.catalog.values import did_you_mean
@@ -112,6 +112,16 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class Recalling:
+    """How what was cut is found again, as measured for the model (`omnitide bench recall`)."""
+
+    layers: list[int] = field(default_factory=list)
+    """Whose keys and queries are compared; none: nobody has measured, and nothing is recalled unasked."""
+    threshold: float = 1.3
+    """By how much the best moment must stand out."""
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """A model as `models/NAME.toml` describes it."""
 
@@ -127,6 +137,7 @@ class Manifest:
     audio: Audio
     defaults: Defaults
     shape: Shape
+    recall: Recalling
     folder: Path
     """Where the manifest lies; `path`s start here."""
 
@@ -189,6 +200,7 @@ def read_manifest(path: Path) -> Manifest:
         "audio": _build(Audio, _subtable(table, "audio", path), path, "audio"),
         "defaults": _build(Defaults, _subtable(table, "defaults", path), path, "defaults"),
         "shape": _build(Shape, _subtable(table, "shape", path), path, "shape"),
+        "recall": _recall(table.pop("recall", {}), path),
         "folder": path.parent,
     }
     if files:
@@ -209,6 +221,19 @@ def _model_file(table: object, path: Path, where: str) -> ModelFile:
     if bool(file.path) == bool(file.repo and file.file):
         raise _wrong(path, f"[{where}] needs either path, or repo and file")
     return file
+
+
+def _recall(table: object, path: Path) -> Recalling:
+    if not isinstance(table, dict):
+        raise _wrong(path, "recall must be a table")
+    recall = _build(Recalling, table, path, "recall")
+    if any(type(layer) is not int or layer < 0 for layer in recall.layers) or recall.layers != sorted(
+        set(recall.layers)
+    ):
+        raise _wrong(path, "recall.layers must be numbers of layers, ascending")
+    if recall.threshold < 1:
+        raise _wrong(path, f"recall.threshold is {recall.threshold:g}, below 1")
+    return recall
 
 
 def _check_frames(frames: Frames, path: Path) -> None:
@@ -235,16 +260,16 @@ def _subtable(table: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
 def _build(cls: type[Table], table: Mapping[str, Any], path: Path, where: str) -> Table:
     """A dataclass from a TOML table: no key more, no key less, each of its own type."""
     prefix = f"{where}." if where else ""
-    known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+    known = {each.name: each for each in fields(cls)}  # type: ignore[arg-type]
     for key in table:
         if key not in known:
             raise _wrong(path, f"unknown key {prefix}{key}")
-    for name, field in known.items():
-        if name not in table and field.default is MISSING and field.default_factory is MISSING:
+    for name, each in known.items():
+        if name not in table and each.default is MISSING and each.default_factory is MISSING:
             raise _wrong(path, f"missing key {prefix}{name}")
     hints = get_type_hints(cls)
     for key, value in table.items():
-        if type(value) is bool or not isinstance(value, hints[key]):
+        if type(value) is bool or not isinstance(value, get_origin(hints[key]) or hints[key]):
             raise _wrong(path, f"{prefix}{key} has the wrong type: {value!r}")
     return cls(**table)
 

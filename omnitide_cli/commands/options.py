@@ -21,6 +21,7 @@ from omnitide_cli.runtime.options import KNOBS, POLICIES, CacheType, FlashAttent
 
 MODEL = "Model"
 HISTORY = "History"
+RECALL = "Recall"
 MEDIA = "Media"
 ANSWERS = "Answers"
 MACHINE = "Machine"
@@ -184,6 +185,40 @@ def with_knobs(*, before: str) -> Callable[[Callable[..., None]], Callable[..., 
 
     return decorate
 
+
+RecallTokens = Annotated[
+    int | None,
+    option(
+        "--recall-tokens",
+        RECALL,
+        "Tokens of the past that come back for a question; 0: none.",
+        min=0,
+        metavar="TOKENS",
+        show_default="a quarter of --low-watermark",
+    ),
+]
+ArchiveMemory = Annotated[
+    int | None,
+    option(
+        "--archive-memory",
+        RECALL,
+        "Memory for what is cut back; 0: it is gone.",
+        min=0,
+        metavar="BYTES",
+        show_default="536870912",
+    ),
+]
+ArchiveDisk = Annotated[
+    int | None,
+    option(
+        "--archive-disk",
+        RECALL,
+        "The same on disk, when that is full.",
+        min=0,
+        metavar="BYTES",
+        show_default="4294967296",
+    ),
+]
 
 UnitSeconds = Annotated[
     float, time_option("--unit-seconds", MEDIA, "Length of a unit: one frame and its sound.", least=0.1, most=30.0)

@@ -36,6 +36,9 @@ def _shared(
     positions: options.PositionsOption = None,
     high_watermark: options.HighWatermark = None,
     low_watermark: options.LowWatermark = None,
+    recall_tokens: options.RecallTokens = None,
+    archive_memory: options.ArchiveMemory = None,
+    archive_disk: options.ArchiveDisk = None,
     max_answer_tokens: options.MaxAnswerTokens = None,
     temperature: options.Temperature = None,
     seed: options.Seed = None,
@@ -60,7 +63,7 @@ def with_session_flags(*, before: str) -> Callable[[Callable[..., None]], Callab
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command, eval_str=True).parameters.values())
-        shared = list(inspect.signature(with_knobs(before="max_answer_tokens")(_shared)).parameters.values())
+        shared = list(inspect.signature(with_knobs(before="recall_tokens")(_shared)).parameters.values())
         context = own.pop(0)
         arguments = [each for each in own if each.default is inspect.Parameter.empty]
         flags = [each for each in own if each.default is not inspect.Parameter.empty]

@@ -22,6 +22,7 @@ from omnitide_cli.errors import UsageError
 from omnitide_cli.formats import cues
 from omnitide_cli.formats.patient import PatientFile
 from omnitide_cli.formats.sink import Sink
+from omnitide_cli.formats.words import evidence
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Unwritten
 
 FORMATS = (".jsonl", ".vtt", ".srt")
@@ -264,7 +265,9 @@ class TranscriptSink(Sink):
             if not self._is_known(answer.at, f"{answer.question}\n{answer.text}"):
                 self._append(json.dumps(answer.to_json(), ensure_ascii=False) + "\n", is_answer=True)
             return
-        words = cues.words(answer.question, answer.text, self._suffix)
+        where = evidence((each.start, each.end) for each in answer.recalled)
+        said = f"{answer.text} ({where})" if where else answer.text
+        words = cues.words(answer.question, said, self._suffix)
         if self._is_known(answer.at, words):
             return
         last = self._cue

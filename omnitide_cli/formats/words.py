@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 CONTROL_CODES = {code: "?" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -10,6 +12,17 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def stretch(start: float, end: float) -> str:
+    """A stretch of media time: 12:31–12:33, or 40:10 for one second or less."""
+    return clock(start) if end - start <= 1.0 + 1e-6 else f"{clock(start)}–{clock(end)}"
+
+
+def evidence(stretches: Iterable[tuple[float, float]]) -> str:
+    """What an answer rests on beside what is in view: from 12:31–12:33, 40:10; "" for nothing."""
+    found = [stretch(start, end) for start, end in stretches]
+    return f"from {', '.join(found)}" if found else ""
 
 
 def size(count: int) -> str:

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_LINES = 24
-FULL = {"M": "black on magenta", "S": "black on cyan", "R": "black on green", ".": "bright_black"}
+FULL = {
+    "M": "black on magenta",
+    "S": "black on cyan",
+    "R": "black on green",
+    "C": "black on yellow",
+    ".": "bright_black",
+}
 PARTLY = {"m": "magenta", "s": "cyan", "r": "green"}
 STYLES = FULL | PARTLY
 UNIT_STYLES = {"system": "magenta", "media": "green", "question": "yellow", "response": "blue"}
@@ -56,7 +62,7 @@ def _letter(cells: str) -> str:
     used = len(cells) - cells.count(".")
     if not used:
         return "."
-    most = max("MSR", key=cells.count)
+    most = max("MSRC", key=cells.count)
     return most if used == len(cells) else most.lower()
 
 

@@ -15,10 +15,12 @@ ROLE_WORDS = {"boundary": "markers", "image-source": "whole image", "response": 
 def class_rows(state: KvState) -> list[Row]:
     """The legend of the map: letter, cells, why they are still there."""
     classes = state.classes
+    recalled = [("C", f"recalled {classes.recalled}", "put back for a question: they leave with the next unit")]
     return [
         ("M", f"must-keep {classes.must_keep}", "the system prompt: never evicted, never moved"),
         ("S", f"selected {classes.selected_history}", "what the policy chose to keep of older units"),
         ("R", f"recent {classes.recent_context}", "the newest units, still whole"),
+        *(recalled if classes.recalled else []),
         (
             ".",
             f"empty {state.cells - state.useful_cells}",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import codecs
 import time
-from collections.abc import Callable, Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +23,7 @@ from omnitide_cli.runtime.events import (
     AnswerDelta,
     Event,
     Notice,
+    Recalled,
     SessionStarted,
     Summary,
     TokenCounts,
@@ -40,6 +41,8 @@ from omnitide_cli.runtime.options import (
     check_watermarks,
     is_own_policy,
 )
+from omnitide_cli.runtime.recall import Recall
+from omnitide_cli.runtime.recaller import Recaller
 from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session_file import SessionFile
@@ -51,6 +54,7 @@ from omnitide_cli.runtime.template import TokenTemplate
 from omnitide_cli.runtime.view import CELL_LETTERS
 
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
+SPARE_CELLS = 16  # that what is recalled leaves free beside question and answer: the template's closing
 
 
 class Engine:
@@ -70,6 +74,7 @@ class Engine:
         self._interrupted = False
         self._answering: Step[Answer] | None = None
         self._notices = standing_notices(model, options)
+        self._recaller = Recaller.open(session, options)
         now = session.snapshot()
         self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
 
@@ -121,6 +126,20 @@ class Engine:
     def model(self) -> Model:
         """The loaded model."""
         return self._model
+
+    @property
+    def recall(self) -> Recall | None:
+        """The archive of what was cut, for those who look inside; None where what is cut is gone."""
+        return self._recaller.recall if self._recaller else None
+
+    @contextmanager
+    def without_recall(self) -> Iterator[None]:
+        """Ask meanwhile as if nothing were archived; what has been recalled stays until the next unit."""
+        kept, self._recaller = self._recaller, None
+        try:
+            yield
+        finally:
+            self._recaller = kept
 
     # --- the stream
 
@@ -232,6 +251,9 @@ class Engine:
             session.abandon()
             raise
         done = session.commit()
+        if self._recaller:
+            self._recaller.note_frame(done.unit, unit.frame)
+            notices += self._recaller.notices()
         counts = TokenCounts(
             done.image_tokens, done.audio_tokens, done.text_tokens, done.boundary_tokens, done.total_tokens
         )
@@ -287,13 +309,19 @@ class Engine:
         tokens = self._model.tokenize(question, special=False)
         spoken: list[str] = []
         count, first, stop = 0, 0.0, "interrupted"
+        recalled: Recalled | None = None
         with suppress(Interrupted):
             if not self._interrupted:
+                if self._recaller and tokens:
+                    reserved = len(tokens) + len(template.question_suffix) + self._options.max_answer_tokens
+                    recalled = self._recaller.before(question, tokens, at, reserved=reserved + SPARE_CELLS)
+                    if recalled:
+                        yield recalled
                 session.begin("question", at, at)
                 session.add_tokens("text", tokens)
                 session.add_tokens("boundary", template.question_suffix)
                 try:
-                    session.commit(want_logits=True)
+                    asked = session.commit(want_logits=True).unit
                 except CacheFull as error:
                     if self._options.policy == "full":
                         raise
@@ -320,6 +348,9 @@ class Engine:
                             break
                 finally:
                     session.generate_end(template.response_suffix)
+                    if self._recaller:
+                        self._recaller.note_words(asked, question)
+                        self._recaller.note_words(asked + 1, "".join(spoken).strip())
         self._rearm()
         ended = time.perf_counter()
         totals = self._totals
@@ -336,6 +367,7 @@ class Engine:
             ttft_ms=(first - began) * 1000 if first else 0.0,
             tokens_per_s=speed,
             stop=stop,
+            recalled=recalled.moments if recalled else (),
             wall=self._clock.wall(at),
         )
         maintaining = time.perf_counter()
@@ -384,6 +416,8 @@ class Engine:
         is cut short. Raises ModelError unless `can_save`.
         """
         self._finish_answer()
+        if self._recaller:
+            self._recaller.recall.dismiss()
         used = np.flatnonzero(self._session.cells())
         totals = SavedTotals(**asdict(self._totals))
         cells, end = self._session.snapshot().n_cells, int(used[-1]) + 1 if used.size else 0

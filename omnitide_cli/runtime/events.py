@@ -187,6 +187,46 @@ class AnswerDelta(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RecalledMoment:
+    """A stretch of the past that came back for a question, in media seconds."""
+
+    start: float
+    end: float
+    score: float
+    """Its share of the question's attention over everything archived, 0 … 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled(Event):
+    """How a question was dealt with before it was asked: what came back of what had been cut from the history, or why
+    nothing did."""
+
+    type: ClassVar[str] = "recall"
+
+    at: float
+    """Media seconds at which the question was asked."""
+    question: str
+    """What was asked."""
+    verdict: str
+    """`recalled`; `nothing` (nothing is archived yet); `not-clear` (no moment stands out, as for a question about now);
+    `no-room` (what stands out doesn't fit, or its rows are gone)."""
+    clearness: float
+    """By how much the best moment is ahead of the rest; 0 where there is no rest."""
+    tokens: int
+    """Tokens that came back."""
+    searched: int
+    """Archived units that were compared."""
+    oldest: float | None
+    """Where the oldest of them begins, in media seconds: history reaches back so far. None: nothing is archived."""
+    moments: tuple[RecalledMoment, ...]
+    """What came back, in the order of time."""
+    search_ms: float
+    """Milliseconds of the question's queries, scores and choice."""
+    insert_ms: float
+    """Milliseconds of taking out what was recalled before, and of putting back what is now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(Event):
     """A finished answer."""
 
@@ -208,6 +248,8 @@ class Answer(Event):
     """How fast the others came; 0 where there were none."""
     stop: str
     """Why it ended: `eos` (by itself), `length` (`--max-answer-tokens`) or `interrupted`."""
+    recalled: tuple[RecalledMoment, ...] = ()
+    """What came back for the question, in the order of time; empty where nothing did."""
     wall: str | None = None
     """Time of day at media second `at`, as the session's `wall`; null for what isn't live."""
 

@@ -18,6 +18,8 @@ class CellClasses:
     """Of units that have lost a token: what the policy has chosen of them."""
     recent_context: int
     """Of units that are still whole."""
+    recalled: int = 0
+    """Of units that were put back for a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class UnitState:
     """Whether some were deleted."""
     spans: tuple[SpanState, ...]
     """Its runs of tokens, in order."""
+    recalled: bool = False
+    """Put back for a question; `index` is that of the unit when it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class KvState:
     units: tuple[UnitState, ...]
     """The history, the oldest first."""
     cell_map: str
-    """One letter a cell: M must-keep, S selected-history, R recent-context, . empty."""
+    """One letter a cell: M must-keep, S selected-history, R recent-context, C recalled, . empty."""
 
     def to_json(self) -> dict[str, Any]:
         """The object that `inspect-kv --json` prints."""

@@ -75,9 +75,22 @@ class EngineOptions(Knobs):
     temperature: float = 0.0
     seed: int = 0
     costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
+    recall_layers: tuple[int, ...] = ()  # whose keys and queries find what a question asks for; none: no recall
+    recall_threshold: float = 1.3  # by how much the best moment must stand out
+    recall_tokens: int | None = None  # that come back for a question; None: a quarter of the low watermark
+    archive_memory: int = 512 << 20  # bytes of what was cut
+    archive_disk: int = 4 << 30  # the same on disk, where there is a folder for it
+    archive_folder: Path | None = None
+
+    @property
+    def recall_budget(self) -> int:
+        """Tokens that may come back for a question; 0: what is cut is gone."""
+        if self.policy == "full" or not self.recall_layers or self.archive_memory == 0:
+            return 0
+        return self.low_watermark // 4 if self.recall_tokens is None else self.recall_tokens
 
 
-COUNTS = ("high_watermark", "low_watermark", *KNOBS, "max_answer_tokens", "ctx")
+COUNTS = ("high_watermark", "low_watermark", *KNOBS, "max_answer_tokens", "ctx", "recall_tokens")
 
 
 def check_watermarks(options: EngineOptions) -> None:

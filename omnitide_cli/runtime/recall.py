@@ -90,9 +90,7 @@ class Recall:
     def for_question(self, tokens: Sequence[int], *, reserved: int) -> Recollection:
         """Put back what the question asks for, or nothing; `reserved` cells stay free for it and its answer."""
         out, units = ffi.new("ot_recalled *"), ffi.new("ot_found[]", MOST_RECALLED)
-        check(
-            lib.ot_recall_question(self._handle, list(tokens), len(tokens), reserved, units, MOST_RECALLED, out)
-        )
+        check(lib.ot_recall_question(self._handle, list(tokens), len(tokens), reserved, units, MOST_RECALLED, out))
         return Recollection(
             verdict=VERDICTS[out.verdict],
             clearness=out.clearness,
@@ -111,6 +109,13 @@ class Recall:
         units = ffi.new("ot_found[]", most)
         check(lib.ot_recall_search(self._handle, list(tokens), len(tokens), units, most, count))
         return [_found(each) for each in units[0 : count[0]]]
+
+    def put_back(self, units: Sequence[int]) -> int:
+        """Put these archived units back, whatever is asked, in place of what was recalled before; the tokens that came.
+        Units whose rows are gone are left out. Raises UsageError for what isn't archived, CacheFull without room."""
+        tokens = ffi.new("uint32_t *")
+        check(lib.ot_recall_units(self._handle, list(units), len(units), tokens))
+        return tokens[0]
 
     def dismiss(self) -> None:
         """Take out what was recalled; harmless when there is nothing."""

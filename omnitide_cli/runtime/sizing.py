@@ -41,7 +41,7 @@ def choose_ctx(options: EngineOptions, model: Model) -> int:
         return max(cells // PAGE_SIZE * PAGE_SIZE, PAGE_SIZE, options.least_ctx)
     else:
         largest = options.high_watermark + max(options.unit_tokens, QUESTION_TOKENS) + options.max_answer_tokens
-        cells = max(whole_pages(largest), options.least_ctx)
+        cells = max(whole_pages(largest + options.recall_budget), options.least_ctx)
     if what := shortage(cells, options, model):
         lower = "--ctx" if options.policy == "full" else "--ctx or the watermarks"
         fit = (_available_bytes(model) or 0) // bytes_per_cell(options, model) // PAGE_SIZE * PAGE_SIZE

@@ -126,7 +126,7 @@ def _check(snapshot: SessionSnapshot) -> None:
     state = snapshot.state
     if state.page_size < 1 or state.subblock_size < 1:
         raise ValueError("its pages are empty")
-    if len(state.cell_map) != state.cells or not set(state.cell_map) <= set(".MSR"):
+    if len(state.cell_map) != state.cells or not set(state.cell_map) <= set(".MSRC"):
         raise ValueError("its map is damaged")
     if state.cells - state.cell_map.count(".") != state.useful_cells:
         raise ValueError("its map and its counts differ")

@@ -184,7 +184,7 @@ class HistoryView:
             holes=layout.holes,
             largest_hole=layout.largest_hole,
             fragmentation=1 - layout.useful_cells / active_cells if active_cells else 0.0,
-            classes=CellClasses(now.must_cells, now.selected_cells, now.recent_cells),
+            classes=CellClasses(now.must_cells, now.selected_cells, now.recent_cells, now.recalled_cells),
             peak_physical_span=max(peak, layout.physical_span),
             kv_bytes=kv_bytes,
             units=tuple(
@@ -194,6 +194,7 @@ class HistoryView:
                     unit.tokens,
                     unit.partial,
                     tuple(SpanState(span.role, span.length) for span in unit.spans),
+                    unit.recalled,
                 )
                 for unit in self.units()
             ),

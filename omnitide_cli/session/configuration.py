@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
-from omnitide_cli.catalog.folders import costs_file
+from omnitide_cli.catalog.folders import costs_file, state_dir
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import FrameFit, SourceWarning
 from omnitide_cli.runtime.options import EngineOptions, check_policy, check_watermarks
@@ -23,6 +23,20 @@ def engine_options(
     check_watermarks(chosen)
     check_policy(chosen)
     return chosen
+
+
+def with_recall(manifest: Manifest, options: EngineOptions) -> EngineOptions:
+    """The same for people who watch: what is cut comes back when it is asked for. Benchmarks of what stays in the cache
+    do without.
+
+    Where nobody has measured by which of the model's layers to search, it has to be asked for (`--recall-tokens`); then
+    the first and the middle one are taken.
+    """
+    layers = tuple(manifest.recall.layers)
+    if not layers and options.recall_tokens and manifest.shape.layers:
+        layers = tuple(sorted({0, manifest.shape.layers // 2}))
+    folder = state_dir() / "archive"
+    return replace(options, recall_layers=layers, recall_threshold=manifest.recall.threshold, archive_folder=folder)
 
 
 def settings_of(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedQuestions
 from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.session.checkpoint import moved
-from omnitide_cli.session.configuration import engine_options, frame_fit
+from omnitide_cli.session.configuration import engine_options, frame_fit, with_recall
 from omnitide_cli.session.resume import Resumption, identity, saved_model
 
 MOST_UNREAD = 10_000
@@ -58,6 +58,9 @@ class Options(TypedDict, total=False):
     gpu_layers: int
     cache_type: CacheType
     flash_attn: FlashAttention
+    recall_tokens: int
+    archive_memory: int
+    archive_disk: int
 
 
 class EventQueue:
@@ -112,6 +115,7 @@ def load(
     manifest = find_manifest(name)
     _check_unit_seconds(unit_seconds)
     chosen = engine_options(manifest, _settings(options), unit_seconds=unit_seconds, image_tokens=image_tokens)
+    chosen = with_recall(manifest, chosen)
     return _opened(name, manifest, mmproj, system, chosen, unit_seconds, image_tokens, None, progress)
 
 
@@ -141,6 +145,7 @@ def open_session(
         image_tokens=media.image_tokens,
     )
     system = resumption.system(None)
+    chosen = with_recall(manifest, chosen)
     return _opened(name, manifest, mmproj, system, chosen, media.unit_seconds, media.image_tokens, resumption, progress)
 
 

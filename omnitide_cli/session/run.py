@@ -18,7 +18,7 @@ from omnitide_cli.formats.words import clock
 from omnitide_cli.runtime.session_file import check_writable
 from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Checkpointer
-from omnitide_cli.session.configuration import engine_options
+from omnitide_cli.session.configuration import engine_options, with_recall
 from omnitide_cli.session.global_options import GlobalOptions
 from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.loading import load_engine, model_files
@@ -97,6 +97,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         stack.callback(outputs.close)
         try:
             chosen = engine_options(manifest, wanted, unit_seconds=plan.unit_seconds, image_tokens=plan.image_tokens)
+            chosen = with_recall(manifest, chosen)
             source = stack.enter_context(kind.open(manifest, plan, interrupt, resumed=resumption is not None))
             if resumption is None and (left := saves.killed(kind.matches)):
                 outputs.console.hint(_killed(left))

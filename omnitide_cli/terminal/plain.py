@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.status import StatusLine, columns, is_capable
-from omnitide_cli.formats.words import clock, one_line, printable, saved, with_hint
+from omnitide_cli.formats.words import clock, evidence, one_line, printable, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -119,6 +119,8 @@ class PlainSink(Sink):
             self._end_answer()
         elif answer.text or answer.stop != "interrupted":  # an answer that never began is none
             self._write(f"[{clock(answer.at)}] {one_line(answer.question)}\n{answer.text.strip()}\n")
+        if (where := evidence((each.start, each.end) for each in answer.recalled)) and self._detail != "quiet":
+            self._write(f"({where})\n")
         if answer.stop == "length":
             self.notice(
                 f"the answer was cut off at {answer.tokens} tokens", "--max-answer-tokens allows longer answers"

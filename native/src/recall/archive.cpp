@@ -30,12 +30,17 @@ void Archive::change(Entry & entry, Change && apply) {
 }
 
 void Archive::add(StoredUnit unit, std::vector<uint8_t> rows) {
+    const auto behind = std::lower_bound(entries_.begin(), entries_.end(), unit.id, [](const Entry & entry, uint64_t id) { return entry.unit.id < id; });
+    if (behind != entries_.end() && behind->unit.id == unit.id) return;  // the session was set back to before it was cut
+    const auto at = static_cast<size_t>(behind - entries_.begin());
     Entry entry;
     entry.unit = std::move(unit);
     entry.size = rows.size();
     entry.rows = std::move(rows);
     memory_ += memory_of(entry);
-    entries_.push_back(std::move(entry));
+    entries_.insert(behind, std::move(entry));
+    for (size_t * cursor : {&spilled_, &coarse_, &pictureless_}) *cursor = std::min(*cursor, at);
+    for (size_t & cursor : thinned_) cursor = std::min(cursor, at);
     while (memory_ > settings_.memory && relieve()) {
     }
 }

@@ -43,7 +43,8 @@ class Archive {
 public:
     explicit Archive(ArchiveSettings settings);
 
-    // REQUIRES: one row a token of `unit`, all of one size, in token order; index keys of settings.key_size; ids ascend.
+    // REQUIRES: one row a token of `unit`, all of one size, in token order; index keys of settings.key_size. A unit
+    // that is archived already is ignored. Text that stayed longer than the seconds around it comes late.
     void add(StoredUnit unit, std::vector<uint8_t> rows);
 
     size_t size() const { return entries_.size(); }

@@ -159,6 +159,27 @@ Recalled Session::recall_for(const int32_t * tokens, size_t n, uint32_t reserved
     return done;
 }
 
+uint32_t Session::put_back(const std::vector<uint64_t> & ids) {
+    require_usable();
+    if (answer_ || pending_) throw Failure{OT_ERR_ARGUMENT, "a unit or an answer is in the making"};
+    const Archive & archive = recall().archive();
+    std::vector<Found> found;
+    uint32_t needed = 0;
+    for (const uint64_t id : ids) {
+        const size_t index = archive.find(id);
+        if (index == archive.size()) throw Failure{OT_ERR_ARGUMENT, "unit " + std::to_string(id) + " is not archived"};
+        if (!found.empty() && found.back().index >= index) throw Failure{OT_ERR_ARGUMENT, "units to put back must ascend"};
+        Found each;
+        each.id = id;
+        each.index = index;
+        found.push_back(each);
+        needed += archive.unit(index).tokens();
+    }
+    dismiss();
+    if (needed > history_.free_cells()) throw Failure{OT_ERR_NO_ROOM, "the cache has no room for " + std::to_string(needed) + " recalled tokens"};
+    return insert(found);
+}
+
 // Puts archived units back; those that can't be read are left out of `found`.
 uint32_t Session::insert(std::vector<Found> & found) {
     Archive & archive = recall().archive();

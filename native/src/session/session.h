@@ -117,6 +117,8 @@ public:
     // Puts back what a question asks for, in place of what was recalled before; `reserved` cells stay free for question and
     // answer. Where nothing stands out, what was recalled before stays.
     Recalled recall_for(const int32_t * tokens, size_t n, uint32_t reserved);
+    // Puts back archived units by their ids, which ascend; the tokens that came.
+    uint32_t put_back(const std::vector<uint64_t> & ids);
     // Takes out what was recalled; a media unit and a retention do so themselves.
     void dismiss();
 

@@ -42,6 +42,11 @@ class Encodings:
             self._sounds[id(unit.audio)] = sound
         self.seconds += time.perf_counter() - began
 
+    def forget(self) -> None:
+        """Drop what is encoded; the units may go."""
+        self._images.clear()
+        self._sounds.clear()
+
     def image(self, rgb: NDArray[np.uint8]) -> EncodedImage:
         """Spans, tokens and rows [n, n_embd]."""
         return self._images[id(rgb)]
@@ -98,6 +103,12 @@ class SharedModel(Owner):
         session = self._begin(SharingSession, options, choose_ctx(options, self._model))
         session.encodings = encodings
         return Engine(self._model, session, self._template, self._name, options)
+
+    def encode_one(self, unit: MediaUnit) -> None:
+        """Add the encodings of one unit to those of the engine in use, in place of all earlier ones."""
+        assert isinstance(self._session, SharingSession)
+        self._session.encodings.forget()
+        self._session.encodings.add(unit, self._session, self._model.n_embd)
 
     def encode(self, units: Sequence[MediaUnit], options: EngineOptions, each: Callable[[int], bool]) -> Encodings:
         """The encodings of all units; `each` hears how many there are and may say that it is enough."""

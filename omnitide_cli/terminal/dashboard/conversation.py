@@ -52,6 +52,8 @@ def wrapped(entry: Exchange | Remark, console: Console, width: int) -> list[Text
         answer.append(theme.CARET, theme.BUSY)
     elif entry.stop != "eos":
         answer.append(" (interrupted)" if entry.stop == "interrupted" else " (cut off: too long)", theme.FAINT)
+    if entry.where:
+        answer.append(f" ({entry.where})", theme.FAINT)
     indent = Text(" " * (len(time) if width >= NARROW else 0))
     return [*lines, *_hanging(answer, indent, console, width)]
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.formats.words import one_line, saved, with_hint
+from omnitide_cli.formats.words import evidence, one_line, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -41,6 +41,8 @@ class Exchange:
     question: str
     text: str = ""
     stop: str = ""
+    where: str = ""
+    """The moments of the past that came back for it, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Class of every cell, one letter each: M must-keep, S selected-history, R recent-context, . empty."""
+    """Class of every cell, one letter each: M must-keep, S selected-history, R recent-context, C recalled, . empty."""
 
     letters: bytes
     page_size: int
@@ -183,7 +185,8 @@ def fold(state: State, event: Event) -> State:
         case AnswerDelta():
             return _spoken(state, lambda last: replace(last, text=last.text + event.text))
         case Answer():
-            done = _spoken(state, lambda last: replace(last, text=event.text, stop=event.stop))
+            where = evidence((each.start, each.end) for each in event.recalled)
+            done = _spoken(state, lambda last: replace(last, text=event.text, stop=event.stop, where=where))
             return replace(done, phase="ended" if state.has_ended else "watching", answers=state.answers + 1)
         case Notice():
             return remark(state, with_hint(event.message, event.hint), is_warning=True)

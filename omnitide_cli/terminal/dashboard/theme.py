@@ -19,8 +19,8 @@ QUESTION = "bold cyan"
 WARNING = "red"
 BUSY = "green"
 
-CLASSES = {"M": "magenta", "S": "cyan", "R": "green"}
-CLASS_NAMES = {"M": "must-keep", "S": "selected", "R": "recent"}
+CLASSES = {"M": "magenta", "S": "cyan", "R": "green", "C": "yellow"}
+CLASS_NAMES = {"M": "must-keep", "S": "selected", "R": "recent", "C": "recalled"}
 
 BARS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"  # of a piece of the cache: empty … full
