@@ -247,7 +247,7 @@ typedef struct ot_recall_params {
     uint32_t tokens;            // at most so many come back for a question
     float threshold;            // by how much the best moment must be ahead of the rest
     const uint32_t * layers;    // whose keys and queries tell what is asked for, ascending
-    size_t n_layers;
+    size_t n_layers;            // how many they are
     uint64_t memory_bytes;      // of the archive; over it, the oldest units are thinned
     uint64_t disk_bytes;        // the same on disk; 0: in memory alone
     const char * file;          // where on disk; made anew, and gone with the process. NULL: in memory alone

@@ -269,7 +269,7 @@ def _build(cls: type[Table], table: Mapping[str, Any], path: Path, where: str) -
             raise _wrong(path, f"missing key {prefix}{name}")
     hints = get_type_hints(cls)
     for key, value in table.items():
-        if type(value) is bool or not isinstance(value, get_origin(hints[key]) or hints[key]):
+        if type(value) is bool or not isinstance(value, list if get_origin(hints[key]) is list else hints[key]):
             raise _wrong(path, f"{prefix}{key} has the wrong type: {value!r}")
     return cls(**table)
 

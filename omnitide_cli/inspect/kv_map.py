@@ -21,7 +21,7 @@ FULL = {
     "C": "black on yellow",
     ".": "bright_black",
 }
-PARTLY = {"m": "magenta", "s": "cyan", "r": "green"}
+PARTLY = {"m": "magenta", "s": "cyan", "r": "green", "c": "yellow"}
 STYLES = FULL | PARTLY
 UNIT_STYLES = {"system": "magenta", "media": "green", "question": "yellow", "response": "blue"}
 UNIT_LETTERS = {"system": "s", "question": "q", "response": "a"}

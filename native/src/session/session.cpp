@@ -374,8 +374,12 @@ Maintained Session::maintain(uint32_t limit) {
     require_usable();
     Maintained done;
     const uint32_t high = history_.settings().pick.high_watermark;
-    const bool is_due = history_.ledger().tokens() > (limit > 0 ? std::min(limit, high) : high);
-    if (is_due) dismiss();
+    const uint32_t recalled = history_.ledger().recalled_tokens();
+    const bool is_due = history_.ledger().tokens() - recalled > (limit > 0 ? std::min(limit, high) : high);
+    if (recalled > 0) {  // retention never sees what was recalled
+        if (!is_due) return done;
+        dismiss();
+    }
     std::vector<Unit> before;
     if (recall_ && is_due) before = history_.ledger().units();
     const Stopwatch planning;

@@ -1,0 +1,112 @@
+"""Recall through the engine: what was cut comes back for a question, is told of, and leaves with the next second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omnitide_cli.bench.world.needle import NeedleStream, needle_stream
+from omnitide_cli.bench.world.render import units_of
+from omnitide_cli.bench.world.split import VALIDATION
+from omnitide_cli.catalog.manifest import Manifest
+from omnitide_cli.media import MediaUnit
+from omnitide_cli.runtime.engine import Engine
+from omnitide_cli.runtime.events import Answer, Recalled
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+from omnitide_cli.session.configuration import engine_options, with_recall
+
+UNITS = 46
+HISTORY = {"high_watermark": 400, "low_watermark": 260, "recall_tokens": 200, "max_answer_tokens": 24, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def needles() -> NeedleStream:
+    return needle_stream(VALIDATION, 0, UNITS)
+
+
+@pytest.fixture(scope="module")
+def units(needles: NeedleStream) -> list[MediaUnit]:
+    return list(units_of(needles.stream))
+
+
+@pytest.fixture(scope="module")
+def chosen(manifest: Manifest) -> EngineOptions:
+    return with_recall(manifest, engine_options(manifest, HISTORY))
+
+
+@pytest.fixture(scope="module")
+def watched(
+    manifest: Manifest, demo_files: ModelFiles, chosen: EngineOptions, units: list[MediaUnit]
+) -> Iterator[Engine]:
+    with Engine.open(demo_files, manifest.prompt, chosen) as engine:
+        engine.start("test")
+        for unit in units[:-1]:
+            engine.ingest(unit)
+        yield engine
+
+
+def test_what_was_cut_is_found_and_told_of(watched: Engine, needles: NeedleStream, units: list[MediaUnit]) -> None:
+    recall = watched.recall
+    assert recall is not None
+    state = watched.session.save()
+    for needle in needles.needles:
+        tokens = watched.model.tokenize(needle.question.text, special=False)
+        found = sorted(recall.search(tokens), key=lambda each: -each.score)
+        if needle.unit in (round(each.start_s) for each in found):
+            assert needle.unit in [round(each.start_s) for each in found[:8]]
+        events = list(watched.ask(needle.question.text, UNITS - 1.0))
+        told = [event for event in events if isinstance(event, Recalled)]
+        answer = next(event for event in events if isinstance(event, Answer))
+        assert isinstance(events[0], Recalled)
+        assert told[0].verdict in ("recalled", "not-clear")
+        assert told[0].searched == len(found)
+        assert answer.recalled == told[0].moments
+        assert bool(answer.recalled) == (told[0].verdict == "recalled")
+        recalled_units = [unit for unit in watched.session.units() if unit.recalled]
+        assert sum(unit.tokens for unit in recalled_units) == told[0].tokens <= 200
+    watched.session.restore(state)
+    watched.ingest(units[-1])
+    assert not any(unit.recalled for unit in watched.session.units())
+    watched.session.check()
+
+
+def test_seconds_are_archived_with_a_thumbnail_and_words(watched: Engine) -> None:
+    recall = watched.recall
+    assert recall is not None
+    found = recall.search(watched.model.tokenize("What do you see?", special=False))
+    pictures = [recall.noted(each.unit)[2] for each in found if each.kind == "media"]
+    assert sum(picture.startswith(b"\xff\xd8") for picture in pictures) > len(pictures) / 2
+    assert max(map(len, pictures)) < 20_000
+
+
+def test_an_interrupted_question_recalls_nothing(watched: Engine) -> None:
+    before = watched.session.save()
+    asked = watched.ask("What do you see?", float(UNITS))
+    watched.interrupt()
+    answer = asked.result
+    assert answer is None or answer.stop == "interrupted"
+    watched.session.check()
+    watched.session.restore(before)
+
+
+def test_without_layers_nothing_is_archived(manifest: Manifest, demo_files: ModelFiles) -> None:
+    with Engine.open(demo_files, manifest.prompt, EngineOptions(threads=1)) as engine:
+        assert engine.recall is None
+        engine.start("test")
+        assert not [event for event in engine.ask("What do you see?", 0.0) if isinstance(event, Recalled)]
+
+
+def test_recall_is_turned_off_by_a_flag(manifest: Manifest) -> None:
+    on = with_recall(manifest, engine_options(manifest, {}))
+    assert on.recall_budget == on.low_watermark // 4
+    assert with_recall(manifest, engine_options(manifest, {"recall_tokens": 0})).recall_budget == 0
+    assert with_recall(manifest, engine_options(manifest, {"archive_memory": 0})).recall_budget == 0
+    assert with_recall(manifest, engine_options(manifest, {"policy": "full"})).recall_budget == 0
+
+
+def test_the_archive_leaves_no_file(watched: Engine, chosen: EngineOptions) -> None:
+    folder = chosen.archive_folder
+    assert isinstance(folder, Path)
+    assert not [path for path in folder.glob("rows-*")]
