@@ -29,9 +29,11 @@ OUTPUT = "Output"
 SAVING = "Saving"
 
 
-def option(flag: str, panel: str, text: str, **more: Any) -> Any:
+def option(flag: str, panel: str, text: str, *, also: str = "", **more: Any) -> Any:
+    """`also`: a second name."""
     variable = "OMNITIDE_" + flag.partition("/")[0].removeprefix("--").upper().replace("-", "_")
-    return typer.Option(flag, help=text, rich_help_panel=panel, envvar=variable, show_envvar=False, **more)
+    flags = [flag, also] if also else [flag]
+    return typer.Option(*flags, help=text, rich_help_panel=panel, envvar=variable, show_envvar=False, **more)
 
 
 def _one_run(flag: str, panel: str, text: str, **more: Any) -> Any:
@@ -97,11 +99,12 @@ Questions = Annotated[
     option(
         "--questions",
         QUESTIONS,
-        'Read questions from a JSONL file, one {"at": "1:30", "ask": "..."} per line.',
+        'Read questions from a JSONL file, one {"at": "1:30", "ask": "..."} per line; - for standard input.',
         metavar="FILE.jsonl",
         show_default=False,
     ),
 ]
+Manual = Annotated[bool, option("--manual", QUESTIONS, "Don't ask the model's own question; I'll type mine.")]
 NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, whatever other settings say.")]
 
 
@@ -300,6 +303,7 @@ Transcript = Annotated[
         "--transcript",
         OUTPUT,
         "Also write the answers to a file. Repeatable; --resume continues it.",
+        also="--answers",
         metavar="FILE.jsonl|.vtt|.srt",
         show_default=False,
     ),

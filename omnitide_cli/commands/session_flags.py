@@ -23,6 +23,7 @@ def _shared(
     ask_at: options.AskAt = None,
     every: options.Every = None,
     questions: options.Questions = None,
+    manual: options.Manual = False,
     no_ask: options.NoAsk = False,
     unit_seconds: options.UnitSeconds = 1.0,
     image_tokens: options.ImageTokens = None,
@@ -97,7 +98,12 @@ def session_options(context: typer.Context) -> Any:
         mmproj=flags["mmproj"],
         system=flags["system"],
         questions=QuestionOptions(
-            flags["ask"], flags["ask_at"], flags["every"], flags["questions"], no_ask=flags["no_ask"]
+            flags["ask"],
+            flags["ask_at"],
+            flags["every"],
+            flags["questions"],
+            no_ask=flags["no_ask"],
+            manual=flags["manual"],
         ),
         output=OutputOptions(
             flags["json_lines"], flags["transcript"] or (), flags["overwrite"], flags["dashboard"], flags["no_ask"]

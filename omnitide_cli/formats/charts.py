@@ -55,9 +55,9 @@ def history_lines(snapshot: SessionSnapshot, width: int, charset: Charset, heigh
     for row in range(height - 1, -1, -1):
         named = marked.get(row, top if row == height - 1 else 0 if row == 0 else "")
         line = Text(f"{named:>{label}} ", no_wrap=True)
-        for heights in zip(least, useful, spans, strict=True):
-            low, high, reached = (each / top * height - row for each in heights)
-            line.append(*_piece(low, high, reached, row in marked, charset))
+        for lowest, highest, reached in zip(least, useful, spans, strict=True):
+            low, high, span = (each / top * height - row for each in (lowest, highest, reached))
+            line.append(*_piece(low, high, span, row in marked, charset))
         lines.append(line)
     lines.append(_time_axis(moments[0].media_s, moments[-1].media_s, label + 1, columns))
     return lines

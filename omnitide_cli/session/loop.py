@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from omnitide_cli.addresses import redact
 from omnitide_cli.catalog.folders import runtime_dir
+from omnitide_cli.catalog.values import did_you_mean
 from omnitide_cli.errors import OmniTideError, SessionFileError
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, Summary, UnitIngested, Unwritten
@@ -251,8 +252,9 @@ class SessionLoop:
     def _command(self, name: str, argument: str) -> None:
         command = self._commands.get(name.removeprefix("/"))
         if command is None:
-            known = ", ".join([*(f"/{known}" for known in self._commands), QUIT])
-            self._emit(Notice(code="unknown-command", message=f"{name} is not a command", hint=f"choose from {known}"))
+            known = [*(f"/{known}" for known in self._commands), QUIT]
+            hint = did_you_mean(name, known) or f"choose from {', '.join(known)}"
+            self._emit(Notice(code="unknown-command", message=f"{name} is not a command", hint=hint))
             return
         try:
             command(argument)

@@ -6,13 +6,14 @@ import os
 import select
 import sys
 from collections import deque
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from omnitide_cli.session.interrupt import Interrupt
+from omnitide_cli.terminal.slash import help_line
 
 PROMPT = "> "
-HELP = "Type a question and press Enter; /kv shows the cache, /save FILE saves the session, /quit or Ctrl-D ends."
 
 
 class Prompt(Protocol):
@@ -56,16 +57,19 @@ class TypedLines:
     def wait(self) -> str | None:
         if self._is_new:
             self._is_new = False
-            print(HELP)
+            print(help_line())
         print(PROMPT, end="", flush=True)
+        line = self._next()
+        if line is None:
+            print()
+        return line
+
+    def _next(self) -> str | None:
         while not self._lines and self._has_more:
             with self._interrupt.raising():
                 self._interrupt.wait_for_input(self._file)
                 self._read()
-        if self._lines:
-            return self._lines.popleft()
-        print()
-        return None
+        return self._lines.popleft() if self._lines else None
 
     def _read(self) -> None:
         try:
@@ -77,6 +81,33 @@ class TypedLines:
             self._has_more = False
             whole += [self._rest] if self._rest else []
         self._lines += [line.decode(sys.stdin.encoding, "replace") for line in whole]
+
+
+class PipedLines(TypedLines):
+    """Lines of a pipe: questions as if they were typed, or as in a file of questions.
+
+    `take` gets each line first and returns what is to be asked, None for nothing; with `at_once` a line is asked as
+    soon as it comes, else after the stream, which is then over sooner than anybody could type.
+    """
+
+    def __init__(self, interrupt: Interrupt, take: Callable[[str], str | None], *, at_once: bool) -> None:
+        super().__init__(interrupt)
+        self._take = take
+        self._at_once = at_once
+
+    def poll(self) -> str | None:
+        if not self._at_once:
+            return None
+        while (line := super().poll()) is not None:
+            if (question := self._take(line)) is not None:
+                return question
+        return None
+
+    def wait(self) -> str | None:
+        while (line := self._next()) is not None:
+            if (question := self._take(line)) is not None:
+                return question
+        return None
 
 
 class QueuedLines:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omnitide_cli.catalog.files import find_manifest
+from omnitide_cli.catalog.files import UNKNOWN_WEIGHTS, find_manifest
+from omnitide_cli.catalog.manifest import DEFAULT_MODEL, load_manifest
+from omnitide_cli.errors import UsageError
+from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.words import clock
+from omnitide_cli.runtime.events import Notice
 from omnitide_cli.runtime.session_file import check_writable
 from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Checkpointer
@@ -24,9 +28,11 @@ from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.loading import load_engine, model_files
 from omnitide_cli.session.loop import SessionLoop
 from omnitide_cli.session.outputs import OutputOptions, open_outputs
+from omnitide_cli.session.prompt import PipedLines
 from omnitide_cli.session.resume import Resumption, identity, saved_model
-from omnitide_cli.session.schedule import schedule_of
-from omnitide_cli.session.sources import SourceKind
+from omnitide_cli.session.schedule import Schedule, Timed, parse_question, schedule_of
+from omnitide_cli.session.sources import STANDARD_INPUT, SourceKind
+from omnitide_cli.terminal.slash import help_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,18 @@ class QuestionOptions:
     every: list[str] | None = None
     questions: Path | None = None
     no_ask: bool = False
+    manual: bool = False
+    """The model's own question is not asked."""
+
+    @property
+    def piped(self) -> bool:
+        """Whether questions come on standard input."""
+        return self.questions is not None and str(self.questions) == STANDARD_INPUT and not self.no_ask
 
     @property
     def asks(self) -> bool:
         """Whether any flag or file of settings asks something."""
-        return bool(self.ask or self.ask_at or self.every or self.questions)
+        return bool(self.ask or self.ask_at or self.every or (self.questions and not self.piped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +92,17 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
     if resumption:
         wanted, system = resumption.options(wanted), resumption.system(system)
     asked = options.questions
+    if asked.piped:
+        _check_pipe(kind)
     is_talk = not (asked.asks or asked.no_ask or options.output.json_lines) and sys.stdin.isatty()
     is_talk = is_talk and sys.stdout.isatty()
     schedule = schedule_of(
         asked.ask,
         asked.ask_at,
         asked.every,
-        asked.questions,
+        None if asked.piped else asked.questions,
         silent=asked.no_ask,
-        default=manifest.default_question if is_talk else "",
+        default=manifest.default_question if is_talk and not asked.manual else "",
     )
     if resumption and not asked.no_ask:
         schedule = resumption.schedule(schedule, asked_anew=asked.asks)
@@ -101,9 +116,11 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             source = stack.enter_context(kind.open(manifest, plan, interrupt, resumed=resumption is not None))
             if resumption is None and (left := saves.killed(kind.matches)):
                 outputs.console.hint(_killed(left))
-            if not (schedule or asked.no_ask):
+            if not (schedule or asked.no_ask or asked.piped or (asked.manual and is_talk)):
                 outputs.console.hint(kind.nothing_asked)
-            outputs.console.expect(source.units_total, kind.aspect_ratio(source))
+            if options.model is None and resumption is None and kind.is_foreign and not options.output.json_lines:
+                outputs.console.hint(what_the_demo_knows())
+            outputs.console.expect(source.units_total, kind.aspect_ratio(source), is_live=kind.is_live)
             files = model_files(manifest, options.mmproj, interrupt, outputs)
             prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
             its_model = saved_model(model, files, prompt.system_text)
@@ -126,13 +143,15 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             outputs.sink.failed(error)
             raise
         outputs.attach(engine)
+        at_once = kind.is_live or source.units_total is None
+        piped = PipedLines(interrupt, _taker(schedule, outputs.sink), at_once=at_once) if asked.piped else None
         loop = SessionLoop(
             engine,
             source,
             outputs.sink,
             interrupt,
-            prompt=outputs.prompt,
-            commands={"save": checkpointer.save},
+            prompt=piped or outputs.prompt,
+            commands={"save": checkpointer.save, "help": lambda _: outputs.console.say(help_line())},
             checkpointer=checkpointer,
             resumption=resumption,
             unwritten=outputs.unwritten,
@@ -140,7 +159,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         )
         interrupt.on_ending(lambda: outputs.ending(checkpointer.saves))
         stack.callback(interrupt.on_ending, None)
-        loop.run(kind.name(source), schedule, realtime=kind.is_paced, stays=is_talk and kind.stays)
+        loop.run(kind.name(source), schedule, realtime=kind.is_paced, stays=(is_talk and kind.stays) or asked.piped)
         return not interrupt.requested
 
 
@@ -149,4 +168,41 @@ def _killed(save: saves.Save) -> str:
     return (
         f"a session of this source was killed; it was last saved {when}, at {clock(save.media.clock)}."
         f" --resume {saves.LAST} goes on with it; {save.path} is its file"
+    )
+
+
+def _check_pipe(kind: SourceKind) -> None:
+    """Raise UsageError where standard input can't be what questions come from."""
+    if kind.ends_input:
+        raise UsageError("--questions -: standard input is the source already", "give the questions in a file")
+    if sys.stdin.isatty():
+        raise UsageError("--questions -: standard input is a terminal", "type the questions; or pipe them in")
+
+
+def _taker(schedule: Schedule, sink: Sink) -> Callable[[str], str | None]:
+    """What becomes of a line of standard input: a JSON object is as in a file of questions, other text is asked."""
+
+    def take(line: str) -> str | None:
+        if not line.lstrip().startswith("{"):
+            return line
+        try:
+            at, text = parse_question(line, "--questions -")
+        except UsageError as error:
+            sink.emit(Notice("bad-question", error.message, error.hint))
+            return None
+        if at is None:
+            return text
+        schedule.add(Timed(at, text))
+        return None
+
+    return take
+
+
+def what_the_demo_knows() -> str:
+    """What whoever gives it a video of their own must know, since nothing else says it."""
+    real = load_manifest(UNKNOWN_WEIGHTS)
+    total = sum(file.size for file in (real.model, real.mmproj) if file)
+    return (
+        f"{DEFAULT_MODEL} is a tiny demo that knows coloured shapes, notes and a few words only; for real video:"
+        f" --model {real.name} ({total / 1e9:.1f} GB to download)"
     )

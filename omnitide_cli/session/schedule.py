@@ -104,6 +104,10 @@ class Schedule:
         self._closed_at = self._clock
         return closing + self._last
 
+    def add(self, question: Timed) -> None:
+        """One more; one whose time has passed is asked after the next unit."""
+        self._timed = sorted([*self._timed, question], key=lambda each: each.at)
+
     def put_back(self, questions: Iterable[str]) -> None:
         """These were due, but the session is over: one that resumes it asks them first."""
         self._waiting += questions
@@ -184,7 +188,7 @@ def read_questions(path: Path) -> tuple[list[Timed], list[str]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        at, text = _question(line, f"--questions {path}, line {number}")
+        at, text = parse_question(line, f"--questions {path}, line {number}")
         if at is None:
             last.append(text)
         else:
@@ -192,7 +196,7 @@ def read_questions(path: Path) -> tuple[list[Timed], list[str]]:
     return timed, last
 
 
-def _question(line: str, where: str) -> tuple[float | None, str]:
+def parse_question(line: str, where: str) -> tuple[float | None, str]:
     expected = 'a line looks like {"at": 12.5, "ask": "What is this?"}'
     try:
         fields = json.loads(line)

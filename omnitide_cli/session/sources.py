@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from omnitide_cli.addresses import DEVICES, STANDARD_INPUT, display_name
@@ -15,6 +16,8 @@ from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.resume import Resumption, is_same_source, plan_live, plan_media, position_of
 
 NONE = "none"
+EXAMPLE = "shapes-and-notes.mp4"
+"""The clip that comes with the shipped model."""
 
 
 class SourceKind(Protocol):
@@ -33,6 +36,16 @@ class SourceKind(Protocol):
     @property
     def is_paced(self) -> bool:
         """Whether units of a file wait for the clock."""
+        ...
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its seconds come one a second."""
+        ...
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it may show what the shipped model has never seen."""
         ...
 
     @property
@@ -84,6 +97,14 @@ class WatchedFile:
     @property
     def ends_input(self) -> bool:
         return self.source == STANDARD_INPUT
+
+    @property
+    def is_live(self) -> bool:
+        return self.is_paced
+
+    @property
+    def is_foreign(self) -> bool:
+        return Path(self.source).name != EXAMPLE
 
     def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia:
         read_as = {
@@ -154,6 +175,8 @@ class LiveDevices:
     title: str = "live"
     ends_input: bool = False
     is_paced: bool = False
+    is_live: bool = True
+    is_foreign: bool = True
     stays: bool = False
     nothing_asked: str = 'no question will be asked; --every "60=TEXT" asks one every minute'
 

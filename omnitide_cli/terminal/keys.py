@@ -18,6 +18,7 @@ PASTE_BEGIN, PASTE_END = "\x1b[200~", "\x1b[201~"
 MOST_PASTED = 1 << 16
 
 _CONTROL = {
+    "\t": "tab",
     "\r": "enter",
     "\n": "enter",
     "\x01": "home",

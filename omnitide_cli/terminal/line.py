@@ -31,6 +31,10 @@ class Line:
         whole = self.text[: self.cursor] + clean + self.text[self.cursor :]
         return replace(self, text=whole, cursor=self.cursor + len(clean))
 
+    def changed(self, text: str) -> Line:
+        """With another text, the cursor at its end; the same one changes nothing."""
+        return self if text == self.text else replace(self, text=text, cursor=len(text))
+
     def press(self, key: str) -> Line:
         """After a key with a name of its own; unknown ones change nothing."""
         edit = _KEYS.get(key)

@@ -40,11 +40,12 @@ class PlainSink(Sink):
         self._streams = out is not None and is_capable(out)
         self._session: SessionStarted | None = None
         self._units_total: int | None = None
+        self._is_live = False
         self._in_answer = False
 
-    def expect(self, units_total: int | None, ratio: float | None = None) -> None:
+    def expect(self, units_total: int | None, ratio: float | None = None, *, is_live: bool = False) -> None:
         """How many units will come, if that is known: for the progress line."""
-        self._units_total = units_total
+        self._units_total, self._is_live = units_total, is_live
 
     def loading(self, model: str, fraction: float) -> None:
         """A model is being loaded, 0 … 1."""
@@ -154,7 +155,11 @@ class PlainSink(Sink):
         if self._detail == "quiet":
             return
         width = columns(self._err) if self._err.isatty() else None
-        self._say("\n".join(summary_lines(self._session, summary, width)))
+        self._say(
+            "\n".join(
+                summary_lines(self._session, summary, width, in_full=self._detail == "verbose", is_live=self._is_live)
+            )
+        )
 
     def _say(self, text: str) -> None:
         self._status.clear()

@@ -11,11 +11,21 @@ GAP = 2
 NARROWEST = 6
 
 
-def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple[str, str]]:
-    """Label and text of each line; plain ASCII but for what the user's own names hold."""
+def brief_rows(session: SessionStarted | None, summary: Summary, *, is_live: bool = False) -> list[tuple[str, str]]:
+    """What most people want to know, in three lines; more only where something was lost."""
+    speed = "" if is_live else _speed(summary)
+    took = f" in {summary.stream_loop_s:.1f} s{speed}" if speed else ""
+    answers = counted(summary.answers, "answer")
+    rounds = f"; shortened {counted(summary.retentions, 'time')}" if summary.retentions else ""
+    kept = f"{summary.history_tokens:,} tokens, at most {summary.peak_history_tokens:,}{_bounds(session)}{rounds}"
+    rows = [("media", f"{clock(summary.media_s)}{took}, {answers}"), ("history", kept)]
+    return [*rows, *_lost_rows(summary), ("memory", _memory(summary))]
+
+
+def summary_rows(session: SessionStarted | None, summary: Summary, *, is_live: bool = False) -> list[tuple[str, str]]:
+    """All of it: label and text of each line; plain ASCII but for what the user's own names hold."""
     rows = [("media", f"{clock(summary.media_s)} in {counted(summary.units, 'unit')}")]
-    speed = f", {summary.media_s / summary.stream_loop_s:.1f}x real time" if summary.stream_loop_s > 0 else ""
-    rows.append(("stream loop", f"{summary.stream_loop_s:.2f} s{speed}"))
+    rows.append(("stream loop", f"{summary.stream_loop_s:.2f} s{'' if is_live else _speed(summary)}"))
     parts = [
         (name, seconds)
         for name, seconds in (
@@ -28,8 +38,8 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
     ]
     if parts:
         rows.append(("", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts)))
-    bounds = f" (watermarks {session.high_watermark} / {session.low_watermark})" if session else ""
-    rows.append(("history", f"{summary.history_tokens} tokens, at most {summary.peak_history_tokens}{bounds}"))
+    kept = f"{summary.history_tokens} tokens, at most {summary.peak_history_tokens}{_bounds(session)}"
+    rows.append(("history", kept))
     rows.append(("physical span", f"{summary.physical_span} cells, at most {summary.peak_physical_span}"))
     rows.append(("retention", counted(summary.retentions, "round")))
     moved = summary.migrations
@@ -39,27 +49,41 @@ def summary_rows(session: SessionStarted | None, summary: Summary) -> list[tuple
     if summary.maintain_idle_s:
         share = summary.maintain_idle_s / summary.maintain_s
         rows.append(("upkeep", f"{share:.0%} of it while waiting for the next second"))
-    if summary.dropped_frames:
-        rows.append(("dropped", counted(summary.dropped_frames, "frame")))
-    if summary.lost_sound_s:
-        rows.append(("lost", f"{summary.lost_sound_s:.2f} s of sound"))
+    rows += _lost_rows(summary)
     if summary.sound_skew_ms:
         rows.append(("sound clock", f"corrected by {summary.sound_skew_ms:+.0f} ms"))
-    rows.append(("answers", str(summary.answers)))
-    rows += [
+    return [*rows, ("answers", str(summary.answers)), ("memory", _memory(summary))]
+
+
+def _speed(summary: Summary) -> str:
+    return f", {summary.media_s / summary.stream_loop_s:.1f}x real time" if summary.stream_loop_s > 0 else ""
+
+
+def _bounds(session: SessionStarted | None) -> str:
+    return f" (watermarks {session.high_watermark} / {session.low_watermark})" if session else ""
+
+
+def _lost_rows(summary: Summary) -> list[tuple[str, str]]:
+    """Nothing where nothing was lost."""
+    rows = [("dropped", counted(summary.dropped_frames, "frame"))] if summary.dropped_frames else []
+    rows += [("lost", f"{summary.lost_sound_s:.2f} s of sound")] if summary.lost_sound_s else []
+    return rows + [
         ("not written", f"{each.path} lacks {counted(each.answers, 'answer')} ({each.reason})")
         for each in summary.unwritten
     ]
+
+
+def _memory(summary: Summary) -> str:
     kv = summary.kv_bytes
-    rows.append(
-        ("memory", f"cache {size(kv.allocated)}, in use {size(kv.useful)}; process {size(summary.peak_rss_bytes)}")
-    )
-    return rows
+    return f"cache {size(kv.allocated)}, in use {size(kv.useful)}; process {size(summary.peak_rss_bytes)}"
 
 
-def summary_lines(session: SessionStarted | None, summary: Summary, width: int | None) -> list[str]:
-    """The same as lines of a table."""
-    return table_lines(summary_rows(session, summary), width)
+def summary_lines(
+    session: SessionStarted | None, summary: Summary, width: int | None, *, in_full: bool, is_live: bool = False
+) -> list[str]:
+    """The same as lines of a table, in brief or `in_full`."""
+    rows = summary_rows if in_full else brief_rows
+    return table_lines(rows(session, summary, is_live=is_live), width)
 
 
 def table_lines(rows: list[tuple[str, str]], width: int | None) -> list[str]:

@@ -22,8 +22,12 @@ from omnitide_cli.runtime.events import (
     TokenCounts,
     UnitIngested,
 )
+from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.simulation import Stream, simulate
+from omnitide_cli.terminal.dashboard.cache_page import CachePage
 from omnitide_cli.terminal.dashboard.conversation import Talk
 from omnitide_cli.terminal.dashboard.screen import Screen, View, header, prompt_line
+from omnitide_cli.terminal.dashboard.scroll import Scroll
 from omnitide_cli.terminal.dashboard.sink import DashboardSink
 from omnitide_cli.terminal.dashboard.state import (
     MOST_BUCKETS,
@@ -274,15 +278,70 @@ def test_the_header_gives_up_words_from_the_right() -> None:
 def test_old_talk_can_be_scrolled_to() -> None:
     talk = tuple(Exchange(float(i), f"q{i}", f"a{i}", "eos") for i in range(9))
     console = Console(width=60)
-    shown = [line.plain for line in Talk(talk, back=3).tail(console, 60, 4)]
-    assert shown == ["0:04 q4", "     a4", "0:05 q5", "     a5"]
-    spaced = [line.plain for line in Talk(talk[:2], spaced=True).tail(console, 60, 9)]
+    lines, has_earlier = Talk(talk, Scroll(6)).window(console, 60, 4)
+    assert [line.plain for line in lines] == ["0:04 q4", "     a4", "0:05 q5", "     a5"]
+    assert has_earlier
+    spaced = [line.plain for line in Talk(talk[:2], spaced=True).window(console, 60, 9)[0]]
     assert spaced == ["0:00 q0", "     a0", "", "0:01 q1", "     a1"]
+
+
+def test_a_long_answer_is_scrolled_by_lines_and_never_beyond_its_beginning() -> None:
+    talk = (Exchange(1.0, "why?", "because " * 40, "eos"),)
+    scroll = Scroll()
+    console = Console(width=40)
+    lines, has_earlier = Talk(talk, scroll).window(console, 40, 5)
+    assert (len(lines), has_earlier, scroll.page) == (5, True, 5)
+    for _ in range(9):
+        scroll.by_page(1)
+        lines, has_earlier = Talk(talk, scroll).window(console, 40, 5)
+    assert (lines[0].plain, has_earlier) == ("0:01 why?", False)
+    first = scroll.lines
+    scroll.by_page(-1)
+    assert scroll.lines == first - 4, "one line stays in sight"
+    for _ in range(9):
+        scroll.by_page(-1)
+    assert scroll.lines == 0
+
+
+def test_a_talk_says_where_there_is_more() -> None:
+    talk = tuple(Exchange(float(i), f"q{i}", f"a{i}", "eos") for i in range(20))
+    state = replace(FULL, talk=talk)
+    assert "PgUp: earlier" in "\n".join(text_of(state, 80, 30))
+    assert "9 lines below: PgDn" in "\n".join(text_of(state, 80, 30, scroll=Scroll(9)))
+    assert "PgUp: earlier" not in "\n".join(text_of(replace(FULL, talk=talk[:1]), 80, 30))
+
+
+def test_the_cache_can_be_scrolled_where_it_does_not_fit() -> None:
+    stream = Stream(60, 16, 25, 0, 32, 4)
+    snapshot = simulate(EngineOptions(), stream, page_size=64, bytes_per_cell=0).last
+    scroll = Scroll()
+    console = Console(width=40, height=13)
+
+    def rows() -> list[str]:
+        drawn = console.render_lines(CachePage(snapshot, scroll), console.options.update(height=13))
+        return ["".join(segment.text for segment in row).rstrip() for row in drawn]
+
+    first = rows()
+    assert first[-1].startswith("1–12 of ")
+    seen = set(first[:-1])
+    for _ in range(20):
+        scroll.by_page(1)
+        seen |= set(rows()[:-1])
+    assert any(row.startswith("Last move:") for row in seen)
+    assert rows() == rows(), "it ends at its end"
+
+
+def test_a_live_stream_is_not_said_to_be_faster_than_it_is() -> None:
+    state = state_after(unit(0, prefill_ms=2.0))
+    assert "real time" in speed_words(state)
+    live = replace(state, is_live=True)
+    assert speed_words(live) == ""
+    assert "real time" not in header(live, 80).plain
 
 
 @pytest.mark.parametrize(
     ("stop", "sign"), [("", "▌"), ("interrupted", "(interrupted)"), ("length", "(cut off: too long)")]
 )
 def test_how_an_answer_ended_is_said(stop: str, sign: str) -> None:
-    line = Talk((Exchange(1.0, "q", "word", stop),)).tail(Console(width=60), 60, 5)[-1]
+    line = Talk((Exchange(1.0, "q", "word", stop),)).window(Console(width=60), 60, 5)[0][-1]
     assert line.plain == f"     word{'' if not stop else ' '}{sign}"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from omnitide_cli.terminal.keys import Key, KeyReader
 from omnitide_cli.terminal.line import LONGEST, Line, after, before
+from omnitide_cli.terminal.slash import completed
 
 FAMILY = "👩‍👩‍👧"
 
@@ -113,3 +114,25 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
         line = line.insert(key.text) if key.text else line.press(key.name)
     assert 0 <= line.cursor <= len(line.text)
     assert line.text.isprintable() or "\u200d" in line.text or "\u200b" in line.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("/s", "/save "),
+        ("/save", "/save "),
+        ("/save a", "/save a"),
+        ("/k", "/kv"),
+        ("/kv", "/kv"),
+        ("/", "/"),
+        ("", ""),
+    ],
+)
+def test_tab_completes_a_command(typed: str, text: str) -> None:
+    assert completed(typed) == text
+
+
+def test_tab_is_a_key_and_no_text() -> None:
+    assert KeyReader().feed(b"/q\t") == [Key("text", "/q"), Key("tab")]
+    assert Line("/q", 1).changed("/quit") == Line("/quit", 5)
+    assert completed("what") == "what"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -92,7 +93,7 @@ def test_a_model_cannot_drive_the_terminal() -> None:
 
 def test_the_summary_is_a_table_on_standard_error() -> None:
     out, err = streams()
-    sink_on(out, err).emit(SUMMARY)
+    sink_on(out, err, detail="verbose").emit(SUMMARY)
     table = text_of(err)
     assert text_of(out) == ""
     for part in (
@@ -108,12 +109,25 @@ def test_the_summary_is_a_table_on_standard_error() -> None:
     assert table.isascii()
 
 
+def test_the_summary_is_three_lines_unless_more_is_wanted_or_something_was_lost() -> None:
+    out, err = streams()
+    sink_on(out, err).emit(SUMMARY)
+    lines = text_of(err).splitlines()
+    assert [line.split()[0] for line in lines] == ["media", "history", "memory"]
+    assert "1:30 in 30.0 s, 3.0x real time" in lines[0]
+    lost = replace(SUMMARY, dropped_frames=3, lost_sound_s=0.5)
+    text = "\n".join(summary_lines(None, lost, 80, in_full=False, is_live=True))
+    assert "3 frames" in text
+    assert "0.50 s of sound" in text
+    assert "real time" not in text
+
+
 @pytest.mark.parametrize("width", [22, 40, 80, 200])
 def test_the_summary_wraps_in_a_narrow_terminal_and_loses_nothing(width: int) -> None:
-    lines = summary_lines(None, SUMMARY, width)
+    lines = summary_lines(None, SUMMARY, width, in_full=True)
     assert all(len(line) <= width and line == line.rstrip() for line in lines)
     assert "2540" in "".join(lines)
-    assert len(summary_lines(None, SUMMARY, None)) == len(summary_rows(None, SUMMARY))
+    assert len(summary_lines(None, SUMMARY, None, in_full=True)) == len(summary_rows(None, SUMMARY))
 
 
 def test_in_ascii_every_character_is_shown_or_replaced() -> None:

@@ -23,11 +23,11 @@ def times(rows: list[Row]) -> list[Row]:
         {
             "policy": named(row),
             "loop s": f"{row['stream_loop_s']:.1f}",
-            "encode": _ms(row["per_unit"]["encode"]),
-            "prefill": _ms(row["per_unit"]["prefill"]),
-            **({"attn": _ms(row["per_unit"]["attention"])} if is_watched else {}),
-            "upkeep": _ms(row["per_unit"]["maintain"]),
-            **{name: _ms(value) for name, value in row["per_unit_ms"].items()},
+            "encode ms": _ms(row["per_unit"]["encode"]),
+            "prefill ms": _ms(row["per_unit"]["prefill"]),
+            **({"attn ms": _ms(row["per_unit"]["attention"])} if is_watched else {}),
+            "upkeep ms": _ms(row["per_unit"]["maintain"]),
+            **{f"{name} ms": _ms(value) for name, value in row["per_unit_ms"].items()},
         }
         for row in rows
     ]
@@ -39,10 +39,10 @@ def memory(rows: list[Row]) -> list[Row]:
     return [
         {
             "policy": named(row),
-            "s": f"{row['media_s']:.0f}",
+            "media s": f"{row['media_s']:.0f}",
             "RSS MB": f"{row['peak_rss_bytes'] / 1e6:.1f}",
             "KV MB": f"{row['kv_bytes']['allocated'] / 1e6:.1f}",
-            "in span": f"{row['kv_bytes']['span'] / 1e6:.1f}",
+            "span MB": f"{row['kv_bytes']['span'] / 1e6:.1f}",
             "tokens": row["peak_history_tokens"],
             "retentions": row["retentions"],
             "p99 ms": _ms(row["per_retention_ms"] and row["per_retention_ms"]["p99"]),

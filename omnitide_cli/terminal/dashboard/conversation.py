@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from omnitide_cli.formats.words import clock, printable
+from omnitide_cli.formats.words import clock, counted, printable
 from omnitide_cli.terminal.dashboard import theme
+from omnitide_cli.terminal.dashboard.panel import panel
+from omnitide_cli.terminal.dashboard.scroll import Scroll
 from omnitide_cli.terminal.dashboard.state import Exchange, Remark
 
 NARROW = 40
@@ -17,27 +19,45 @@ NARROW = 40
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """As much as fits; `back` leaves out that many of the newest entries."""
+    """As much as fits; `scroll` leaves out that many of the newest lines."""
 
     entries: tuple[Exchange | Remark, ...]
-    back: int = 0
+    scroll: Scroll = field(default_factory=Scroll)
     spaced: bool = False
     """With an empty line between entries."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or 1
-        for line in self.tail(console, options.max_width, height):
+        for line in self.window(console, options.max_width, height)[0]:
             yield from console.render_lines(line, options.update(height=1), pad=False)[0]
             yield Segment.line()
 
-    def tail(self, console: Console, width: int, height: int) -> list[Text]:
-        """The last lines, at most `height`."""
+    def window(self, console: Console, width: int, height: int) -> tuple[list[Text], bool]:
+        """The lines that are seen, at most `height`, and whether there are more above."""
+        wanted = height + self.scroll.lines
         shown: list[Text] = []
-        for entry in reversed(self.entries[: len(self.entries) - self.back]):
-            shown[:0] = [*wrapped(entry, console, width), *([Text()] if self.spaced and shown else [])]
-            if len(shown) >= height:
-                break
-        return shown[-height:]
+        left = list(self.entries)
+        while left and len(shown) <= wanted:
+            shown[:0] = [*wrapped(left.pop(), console, width), *([Text()] if self.spaced and shown else [])]
+        if not left:
+            self.scroll.drawn(len(shown), height)
+        self.scroll.page = height
+        end = len(shown) - self.scroll.lines
+        return shown[max(end - height, 0) : end], bool(left) or end > height
+
+
+@dataclass(frozen=True, slots=True)
+class TalkPanel:
+    """A talk in a frame that says whether there is more of it."""
+
+    talk: Talk
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = max((options.height or 3) - 2, 1)
+        lines, has_earlier = self.talk.window(console, max(options.max_width - 4, 1), rows)
+        away = self.talk.scroll.lines
+        right = f"{counted(away, 'line')} below: PgDn" if away else "PgUp: earlier" if has_earlier else ""
+        yield from console.render(panel(Group(*lines), "Talk", right), options)
 
 
 def wrapped(entry: Exchange | Remark, console: Console, width: int) -> list[Text]:

@@ -18,15 +18,24 @@ from rich.console import Console
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.terminal.dashboard.cache_page import CachePage
 from omnitide_cli.terminal.dashboard.screen import Screen, View, prompt_line
+from omnitide_cli.terminal.dashboard.scroll import Scroll
 from omnitide_cli.terminal.dashboard.state import State
 from omnitide_cli.terminal.keys import Key, KeyReader
 from omnitide_cli.terminal.line import Line
 from omnitide_cli.terminal.painter import Painter
+from omnitide_cli.terminal.slash import completed
 from omnitide_cli.terminal.tty import Terminal
 
 TICK_S = 0.04
 FRAME_S = 0.1
 LEAST_REST = 19.0  # times what the last frame took: drawing takes at most a twentieth of one core
+SCROLLS: dict[str, Callable[[Scroll], None]] = {
+    "page-up": lambda scroll: scroll.by_page(-1),
+    "page-down": lambda scroll: scroll.by_page(1),
+    "up": lambda scroll: scroll.by(-1),
+    "down": lambda scroll: scroll.by(1),
+}
+"""Keys that scroll what is laid over the dashboard."""
 SWITCH_S = 0.0005  # how long the session waits for the interpreter while a frame is being drawn
 COLOURS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
 
@@ -47,7 +56,8 @@ class Renderer:
         self._painter = Painter(self._colours)
         self._keys = KeyReader()
         self._line = Line()
-        self._back = 0
+        self._talk = Scroll()
+        self._page = Scroll()
         self._closed_kv: SessionSnapshot | None = None
         self._has_input = True
         self._shown: State | None = None
@@ -127,8 +137,8 @@ class Renderer:
             has_prompt=self._typed is not None,
             colours=self._colours is not None,
             pictures=self._colours in (ColorSystem.EIGHT_BIT, ColorSystem.TRUECOLOR),
-            back=min(self._back, max(len(state.talk) - 1, 0)),
-            overlay=CachePage(overlay) if overlay else None,
+            scroll=self._talk,
+            overlay=CachePage(overlay, self._page) if overlay else None,
         )
         options = self._console.options.update(width=width, height=height)
         rows = self._console.render_lines(Screen(state, view), options, pad=True)[:height]
@@ -155,20 +165,25 @@ class Renderer:
     def _press(self, key: Key) -> None:
         kv = self._state().kv
         if kv is not self._closed_kv:
-            self._closed_kv = kv
+            if key.name in SCROLLS:
+                SCROLLS[key.name](self._page)
+                return
+            self._closed_kv, self._page = kv, Scroll()
             if key.name in ("enter", "escape"):
                 return
         match key.name:
             case "redraw":
                 self._painter.forget()
             case "page-up":
-                self._back = min(self._back + 1, max(len(self._state().talk) - 1, 0))
+                self._talk.by_page(1)
             case "page-down":
-                self._back = max(self._back - 1, 0)
+                self._talk.by_page(-1)
             case _ if self._typed is None:
                 pass
             case "text" | "paste":
                 self._line = self._line.insert(key.text)
+            case "tab":
+                self._line = self._line.changed(completed(self._line.text))
             case "enter":
                 self._enter(self._line.text.strip())
             case "end-of-input" if not self._line.text:
@@ -179,6 +194,6 @@ class Renderer:
                 self._line = self._line.press(key.name)
 
     def _enter(self, text: str) -> None:
-        self._line, self._back = self._line.entered(), 0
+        self._line, self._talk = self._line.entered(), Scroll()
         if text and self._typed:
             self._typed(text)

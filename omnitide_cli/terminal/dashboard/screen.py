@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rich import box
 from rich.align import Align
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.layout import Layout
-from rich.panel import Panel
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -21,9 +19,11 @@ from rich.text import Text
 from omnitide_cli.formats.words import clock, printable
 from omnitide_cli.terminal.dashboard import theme
 from omnitide_cli.terminal.dashboard.chart import HistoryChart
-from omnitide_cli.terminal.dashboard.conversation import Talk
+from omnitide_cli.terminal.dashboard.conversation import Talk, TalkPanel
 from omnitide_cli.terminal.dashboard.pages import PageMap
+from omnitide_cli.terminal.dashboard.panel import panel
 from omnitide_cli.terminal.dashboard.picture import Picture
+from omnitide_cli.terminal.dashboard.scroll import Scroll
 from omnitide_cli.terminal.dashboard.state import State
 from omnitide_cli.terminal.dashboard.upkeep import (
     cost_words,
@@ -40,7 +40,7 @@ FULL = (60, 20)
 FRAMED = (40, 12)
 GAUGE_ROWS = 6
 NAME = "OmniTide"
-HINT = "ask anything · /kv · /save FILE · /quit"
+HINT = "ask anything · /kv · /save FILE · /help · /quit"
 END_HINT = "the end: ask a question, or /quit"
 
 
@@ -54,8 +54,8 @@ class View:
     has_prompt: bool = True
     colours: bool = True
     pictures: bool = True
-    back: int = 0
-    """Entries of the talk that are scrolled away below."""
+    scroll: Scroll = field(default_factory=Scroll)
+    """Lines of the talk that are scrolled away below."""
     overlay: RenderableType | None = None
     """Shown instead of everything but the prompt, until a key is pressed."""
 
@@ -133,7 +133,7 @@ class Screen:
             rows.append(Layout(self._history(), size=max(height // 3, 6)))
         elif height >= GAUGE_ROWS:
             rows.append(Layout(gauge(self.state, self.view.width), size=1))
-        talk = self._talk() if framed else Talk(self.state.talk, self.view.back)
+        talk = self._talk() if framed else Talk(self.state.talk, self.view.scroll)
         whole.split_column(*rows, Layout(talk))
         return whole
 
@@ -156,7 +156,7 @@ class Screen:
     def _watching(self) -> RenderableType:
         picture = self._picture()
         title = "Watching" if picture.frame is not None else "Listening" if self.state.frame is None else "Sound"
-        return _panel(picture, title)
+        return panel(picture, title)
 
     def _history(self) -> RenderableType:
         state = self.state
@@ -174,7 +174,7 @@ class Screen:
             end_s=state.end_s,
         )
         tokens = f"{state.unit.history_tokens:,} tokens" if state.unit else ""
-        return _panel(chart, "History", tokens)
+        return panel(chart, "History", tokens)
 
     def _cache(self, *, words: bool) -> RenderableType:
         state = self.state
@@ -184,7 +184,7 @@ class Screen:
         if words:
             parts += [_clipped(line) for line in self._maintenance()]
         body = _Stack(parts, growing=0) if parts else Text()
-        return _panel(body, "Cache", self._legend())
+        return panel(body, "Cache", self._legend())
 
     def _legend(self) -> Text:
         cells = self.state.cells
@@ -217,8 +217,11 @@ class Screen:
             parts = ", ".join(f"{name} {count}" for name, count in kinds if count)
             rows.append(("unit", f"{unit.index + 1:,}" + (f" of {state.units_total:,}" if state.units_total else "")))
             rows.append(("", f"{counts.total} tokens: {parts}"))
-            rows.append(("speed", speed_words(state)))
-            rows.append(("", cost_words(state)))
+            rows += (
+                [("speed", speed_words(state)), ("", cost_words(state))]
+                if speed_words(state)
+                else [("cost", cost_words(state))]
+            )
             rows.append(("lag", lag_words(state) or "none"))
             rows.append(("history", f"{unit.history_tokens:,} tokens"))
             rows.append(("span", f"{unit.page_span:,} cells of {session.n_ctx:,}"))
@@ -233,11 +236,10 @@ class Screen:
         grid.add_column(overflow="fold")
         for label, text in rows:
             grid.add_row(label, Text(text))
-        return _panel(grid, "Session")
+        return panel(grid, "Session")
 
     def _talk(self, *, spaced: bool = False) -> RenderableType:
-        back = f"{self.view.back} back" if self.view.back else ""
-        return _panel(Talk(self.state.talk, self.view.back, spaced), "Talk", back)
+        return TalkPanel(Talk(self.state.talk, self.view.scroll, spaced))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,36 +257,6 @@ class _Stack:
             for line in console.render_lines(part, options.update(height=rows)):
                 yield from line
                 yield Segment.line()
-
-
-def _panel(body: RenderableType, title: str, right: str | Text = "") -> RenderableType:
-    return _Panel(body, title, Text(right) if isinstance(right, str) else right)
-
-
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """A frame with a title at the left and, where there is room, a word at the right."""
-
-    body: RenderableType
-    title: str
-    right: Text
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = options.max_width
-        title = Text(self.title, theme.TITLE)
-        gap = width - 8 - title.cell_len - self.right.cell_len
-        if self.right.cell_len and gap > 0:
-            line = (f" {'─' * gap} ", theme.BORDER)
-            title = Text.assemble(title, line, Text.assemble(self.right, style=theme.ON_BORDER))
-        yield Panel(
-            self.body,
-            box=box.ROUNDED,
-            title=title,
-            title_align="left",
-            border_style=theme.BORDER,
-            padding=(0, 1),
-            height=options.height,
-        )
 
 
 def _clipped(line: Text) -> Text:

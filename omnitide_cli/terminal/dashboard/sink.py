@@ -43,9 +43,10 @@ class DashboardSink(Sink):
         self._state = state
         return state
 
-    def expect(self, units_total: int | None, ratio: float | None = None) -> None:
-        """How many units will come, and their picture's width by height, as far as that is known."""
-        self._changes.append(lambda state: replace(state, units_total=units_total, ratio=ratio))
+    def expect(self, units_total: int | None, ratio: float | None = None, *, is_live: bool = False) -> None:
+        """How many units will come and their picture's width by height, as far as that is known; and whether they come
+        one a second."""
+        self._changes.append(lambda state: replace(state, units_total=units_total, ratio=ratio, is_live=is_live))
 
     def loading(self, model: str, fraction: float) -> None:
         """A model is being loaded, 0 … 1."""

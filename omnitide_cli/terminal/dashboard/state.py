@@ -122,6 +122,8 @@ class State:
     loaded: float = 0.0
     session: SessionStarted | None = None
     units_total: int | None = None
+    is_live: bool = False
+    """Its seconds come one a second, however fast they are taken in."""
     unit: UnitIngested | None = None
     frame: NDArray[np.uint8] | None = None
     ratio: float | None = None

@@ -38,7 +38,7 @@ def speed(state: State) -> float | None:
 def speed_words(state: State) -> str:
     """How fast units are taken in, against real time."""
     factor = speed(state)
-    if factor is None:
+    if factor is None or state.is_live:  # a live stream is never taken in faster than it comes
         return ""
     return f"{factor:.0f}× real time" if factor >= 10 else f"{factor:.1f}× real time"
 
