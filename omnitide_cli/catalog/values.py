@@ -16,7 +16,7 @@ NO_TIME = "no time in seconds, m:ss or h:mm:ss"
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d{1,2}(?:\.\d+)?)")
 _SIXTY = 60
 MOST_MEANT = 3
-_NOT_ONE_OF = re.compile(r"is not one of (.*)\.$")  # as Typer says it
+_NOT_ONE_OF = re.compile(r"'(.*)' is not one of ('.*')([^']*?)\.?$")  # as Typer says it
 _QUOTED = re.compile(r"'([^']*)'")
 
 
@@ -71,14 +71,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def explained(error: typer.BadParameter) -> tuple[str, str]:
     """What is wrong with a value, in words of our own, and what was probably meant ("" if nothing is near)."""
-    problem = _pydantic_problem(error)
-    if problem is None:
-        return error.message, ""
-    value, kind, limits = problem["input"], problem["type"], problem.get("ctx", {})
-    choices = _NOT_ONE_OF.search(str(limits.get("error", "")))
+    problem = _pydantic_problem(error) or {"type": "", "msg": error.message}
+    kind, limits = problem["type"], problem.get("ctx", {})
+    choices = _NOT_ONE_OF.search(str(limits.get("error", error.message)))
     if choices:
-        known = _QUOTED.findall(choices[1])
-        return f"not one of {', '.join(known)}", did_you_mean(str(value), known)
+        known = _QUOTED.findall(choices[2])
+        return f"not one of {', '.join(known)}{choices[3]}", did_you_mean(choices[1], known)
     return _REASONS.get(kind, _said)(limits) or problem["msg"], ""
 
 
@@ -98,6 +96,15 @@ _REASONS: dict[str, Callable[[dict[str, Any]], str]] = {
 def _said(limits: dict[str, Any]) -> str:
     """What a parser of ours says."""
     return str(limits.get("error", ""))
+
+
+def wrong_value(error: typer.BadParameter) -> str:
+    """What was given, or ""."""
+    problem = _pydantic_problem(error)
+    if problem is not None:
+        return str(problem["input"])
+    choices = _NOT_ONE_OF.search(error.message)
+    return choices[1] if choices else ""
 
 
 def _pydantic_problem(error: typer.BadParameter) -> dict[str, Any] | None:

@@ -22,13 +22,9 @@ def _bad_value(error: typer.BadParameter) -> tuple[str, str]:
 
     parameter: Any = error.param
     reason, meant = values.explained(error)
-    name, value = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.human_readable_name, ""
-    given: Any = getattr(error.__cause__, "errors", None)
-    if callable(given):
-        found: Any = given()
-        value = f" {found[0]['input']}"
-    variable = _variable(error)
-    where = f"{variable}={value.strip()}" if variable else f"{name}{value}"
+    name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.human_readable_name
+    value, variable = values.wrong_value(error), _variable(error)
+    where = f"{variable}={value}" if variable else f"{name} {value}".strip()
     return f"{where}: {reason}", meant or _where_to_look(error)
 
 

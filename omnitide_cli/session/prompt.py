@@ -86,26 +86,30 @@ class TypedLines:
 class PipedLines(TypedLines):
     """Lines of a pipe: questions as if they were typed, or as in a file of questions.
 
-    `take` gets each line first and returns what is to be asked, None for nothing; with `at_once` a line is asked as
-    soon as it comes, else after the stream, which is then over sooner than anybody could type.
+    `take` gets each line first, and whether the stream is over, and returns what is to be asked, None for nothing. With
+    `at_once` that is asked as soon as it comes, else after the stream, which is then over sooner than anybody types.
     """
 
-    def __init__(self, interrupt: Interrupt, take: Callable[[str], str | None], *, at_once: bool) -> None:
+    def __init__(self, interrupt: Interrupt, take: Callable[[str, bool], str | None], *, at_once: bool) -> None:
         super().__init__(interrupt)
         self._take = take
         self._at_once = at_once
+        self._kept: deque[str] = deque()
 
     def poll(self) -> str | None:
-        if not self._at_once:
-            return None
         while (line := super().poll()) is not None:
-            if (question := self._take(line)) is not None:
+            if (question := self._take(line, False)) is None:
+                continue
+            if self._at_once:
                 return question
+            self._kept.append(question)
         return None
 
     def wait(self) -> str | None:
+        if self._kept:
+            return self._kept.popleft()
         while (line := self._next()) is not None:
-            if (question := self._take(line)) is not None:
+            if (question := self._take(line, True)) is not None:
                 return question
         return None
 

@@ -179,10 +179,10 @@ def _check_pipe(kind: SourceKind) -> None:
         raise UsageError("--questions -: standard input is a terminal", "type the questions; or pipe them in")
 
 
-def _taker(schedule: Schedule, sink: Sink) -> Callable[[str], str | None]:
+def _taker(schedule: Schedule, sink: Sink) -> Callable[[str, bool], str | None]:
     """What becomes of a line of standard input: a JSON object is as in a file of questions, other text is asked."""
 
-    def take(line: str) -> str | None:
+    def take(line: str, is_over: bool) -> str | None:
         if not line.lstrip().startswith("{"):
             return line
         try:
@@ -190,7 +190,7 @@ def _taker(schedule: Schedule, sink: Sink) -> Callable[[str], str | None]:
         except UsageError as error:
             sink.emit(Notice("bad-question", error.message, error.hint))
             return None
-        if at is None:
+        if at is None or is_over:
             return text
         schedule.add(Timed(at, text))
         return None
