@@ -98,7 +98,7 @@ def _row(value: int, top: int, height: int) -> int:
 def _piece(least: float, most: float, reached: float, marked: bool, charset: Charset) -> tuple[str, str]:
     """A character and its style; heights count from the character's own bottom edge, 1 is its top."""
     steps = len(charset.steps) - 1
-    if least < 0.5 <= most and (most - least) * steps > 1:  # mostly between the two
+    if least < 0.5 <= most and most - least >= 1:  # mostly between the two, which are a line or more apart
         return (charset.mark, "bold green") if marked else (charset.band, "green")
     step = max(0, min(int(most * steps + 0.5), steps))
     if step == steps and marked:

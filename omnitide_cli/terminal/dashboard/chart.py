@@ -96,7 +96,8 @@ def _bar_row(columns: list[tuple[int, int] | None], level: int, scale: float, li
     text, style = "", None
     for value in columns:
         least, filled = (0, 0) if value is None else (_eighths(each * scale - level) for each in value)
-        if least < EIGHTHS // 2 <= filled and filled - least > 1:  # mostly between lowest and highest
+        is_band = value is not None and (value[1] - value[0]) * scale >= 1
+        if is_band and least < EIGHTHS // 2 <= filled:
             letter, own = (theme.WATERMARK, line) if line else (theme.BAND, bar)
         elif line and filled in (0, EIGHTHS):
             letter, own = theme.WATERMARK, crossing if filled else line
