@@ -58,7 +58,9 @@ class Outputs:
         transcripts: Sequence[TranscriptSink] = (),
         streams: Sequence[PatientStream] = (),
         is_quiet: bool = False,
+        plain: PlainSink | None = None,
     ) -> None:
+        """`plain`: what writes to the terminal once the screen is given back."""
         # An answer is in the transcripts before it is shown: whatever ends the process, what was shown is there.
         self.sink: Sink = Tee([*transcripts, sink])
         """Gets every event."""
@@ -71,6 +73,13 @@ class Outputs:
         """The part of it that a person reads."""
         self.prompt = prompt
         self._screen = screen
+        self._plain = plain
+
+    def expect(self, units_total: int | None, ratio: float | None, *, is_live: bool) -> None:
+        """What is known of the source before its first unit."""
+        for each in (self.console, self._plain):
+            if each is not None:
+                each.expect(units_total, ratio, is_live=is_live)
 
     def open(self, interrupt: Interrupt) -> None:
         """Take the screen, if there is to be a dashboard; what other libraries print must be over by now."""
@@ -157,7 +166,7 @@ def open_outputs(
     sink = Tee(shown)
     existing = Existing(goes_on=resumed, replaces=wanted.overwrite)
     transcripts = open_transcripts(wanted.transcript, existing, sink.emit)
-    outputs = Outputs(sink, console, prompt, screen, transcripts, streams, state.quiet)
+    outputs = Outputs(sink, console, prompt, screen, transcripts, streams, state.quiet, plain)
     interrupt.on_leaving(outputs.leave)
     return outputs
 

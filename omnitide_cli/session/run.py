@@ -120,7 +120,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
                 outputs.console.hint(kind.nothing_asked)
             if options.model is None and resumption is None and kind.is_foreign and not options.output.json_lines:
                 outputs.console.hint(what_the_demo_knows())
-            outputs.console.expect(source.units_total, kind.aspect_ratio(source), is_live=kind.is_live)
+            outputs.expect(source.units_total, kind.aspect_ratio(source), is_live=kind.is_live)
             files = model_files(manifest, options.mmproj, interrupt, outputs)
             prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
             its_model = saved_model(model, files, prompt.system_text)

@@ -13,12 +13,15 @@ NARROWEST = 6
 
 def brief_rows(session: SessionStarted | None, summary: Summary, *, is_live: bool = False) -> list[tuple[str, str]]:
     """What most people want to know, in three lines; more only where something was lost."""
-    speed = "" if is_live else _speed(summary)
-    took = f" in {summary.stream_loop_s:.1f} s{speed}" if speed else ""
+    times = summary.media_s / summary.stream_loop_s if summary.stream_loop_s > 0 and not is_live else 0.0
+    took = f", {summary.stream_loop_s:.1f} s of work ({times:.1f}x real time)" if times else ""
     answers = counted(summary.answers, "answer")
     rounds = f"; shortened {counted(summary.retentions, 'time')}" if summary.retentions else ""
     kept = f"{summary.history_tokens:,} tokens, at most {summary.peak_history_tokens:,}{_bounds(session)}{rounds}"
-    rows = [("media", f"{clock(summary.media_s)}{took}, {answers}"), ("history", kept)]
+    rows = [
+        ("media", f"{clock(summary.media_s)} in {counted(summary.units, 'unit')}{took}, {answers}"),
+        ("history", kept),
+    ]
     return [*rows, *_lost_rows(summary), ("memory", _memory(summary))]
 
 

@@ -114,7 +114,7 @@ def test_the_summary_is_three_lines_unless_more_is_wanted_or_something_was_lost(
     sink_on(out, err).emit(SUMMARY)
     lines = text_of(err).splitlines()
     assert [line.split()[0] for line in lines] == ["media", "history", "memory"]
-    assert "1:30 in 30.0 s, 3.0x real time" in lines[0]
+    assert "1:30 in 90 units, 30.0 s of work (3.0x real time)" in lines[0]
     lost = replace(SUMMARY, dropped_frames=3, lost_sound_s=0.5)
     text = "\n".join(summary_lines(None, lost, 80, in_full=False, is_live=True))
     assert "3 frames" in text
