@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omnitide_cli.runtime import _registry
+from omnitide_cli.runtime import _registry  # pyright: ignore[reportAttributeAccessIssue]  # the build writes it
 from omnitide_cli.runtime.native import ffi, lib, text
 from omnitide_cli.runtime.options import KNOBS, LAYOUTS, POLICIES, EngineOptions
 from omnitide_cli.runtime.view import LAYOUTS as LAYOUT_NUMBERS
