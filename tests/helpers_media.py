@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 Picture = Callable[[float], NDArray[np.uint8]]
 Wave = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 CLOCK = Fraction(1, 90_000)
+OWN_CLOCK = ("mpeg4", "mpeg1video", "mpeg2video")
+"""Codecs whose time base is that of their frames."""
 
 
 def plain(colour: tuple[int, int, int], size: tuple[int, int] = (64, 48)) -> Picture:
@@ -129,7 +131,7 @@ def _picture_stream(container: OutputContainer, video: Video) -> VideoStream:
     stream = cast(VideoStream, container.add_stream(video.codec, rate=Fraction(video.fps), options=fast))
     stream.height, stream.width = video.picture(0.0).shape[:2]
     stream.pix_fmt = video.pix_fmt
-    stream.codec_context.time_base = CLOCK if video.codec != "mpeg4" else 1 / Fraction(video.fps)
+    stream.codec_context.time_base = CLOCK if video.codec not in OWN_CLOCK else 1 / Fraction(video.fps)
     if video.pixel_ratio is not None:
         stream.codec_context.sample_aspect_ratio = video.pixel_ratio
     if video.rotation:
@@ -152,7 +154,7 @@ def _cover_stream(container: OutputContainer) -> VideoStream:
 def _frames(video: Video, offset: float) -> list[av.VideoFrame]:
     count = round(video.seconds * Fraction(video.fps))
     times = video.times if video.times is not None else [float(i / Fraction(video.fps)) for i in range(count)]
-    base = CLOCK if video.codec != "mpeg4" else 1 / Fraction(video.fps)
+    base = CLOCK if video.codec not in OWN_CLOCK else 1 / Fraction(video.fps)
     frames = []
     for index, time in enumerate(times):
         frame = av.VideoFrame.from_ndarray(video.picture(video.begin + time), "rgb24").reformat(format=video.pix_fmt)

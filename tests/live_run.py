@@ -39,13 +39,13 @@ class EveryPicture(PictureQueue):
     def wants(self, at: float) -> bool:
         return self._began is not None and at >= self._began
 
-    def put(self, at: float, frame: NDArray[np.uint8]) -> None:
-        is_lit = bool(frame.mean() > 128)
+    def put(self, at: float, canvas: NDArray[np.uint8]) -> None:
+        is_lit = bool(canvas.mean() > 128)
         if is_lit and not self._is_lit and self._began is not None:
             flashes.append(at - self._began)
         self._is_lit = is_lit
         if super().wants(at):
-            super().put(at, frame)
+            super().put(at, canvas)
 
 
 def attentive(ingest: Any) -> Any:

@@ -33,7 +33,11 @@ def live(
     camera: Annotated[
         str,
         options.option(
-            "--camera", LIVE, "Camera number, device, URL, file, or none.", metavar="CAMERA", show_default="0"
+            "--camera",
+            LIVE,
+            "Camera number, device, URL, file, pipe, or none.",
+            metavar="CAMERA",
+            show_default="0",
         ),
     ] = "0",
     mic: Annotated[

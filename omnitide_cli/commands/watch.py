@@ -18,7 +18,9 @@ omnitide watch clip.mp4 --ask "What is there?"
 
 omnitide watch clip.mp4 --ask-at "1:30=What is this?" --every "60=News?" --json
 
-omnitide watch talk.mp3 --model qwen2.5-omni-3b --transcript talk.vtt
+yt-dlp -o - URL | omnitide watch - --ask "What is it about?"
+
+omnitide watch talk.mp3 --model qwen2.5-omni-3b --ask "What is it about?" --transcript talk.vtt
 
 Without a question, the model's own one is asked every 10 s in a terminal.
 You can type questions in the dashboard, and in plain text at the end.
@@ -27,7 +29,7 @@ Options can also be set by variables (OMNITIDE_HIGH_WATERMARK=2000)
 or in omnitide.toml (high-watermark = 2000).
 """
 
-SOURCE_HELP = "A file, a stream URL, or - for standard input; --resume knows its own."
+SOURCE_HELP = "A file, a named pipe, a stream URL, or - for standard input; --resume knows its own."
 
 
 @with_session_flags(before="unit_seconds")
@@ -37,9 +39,31 @@ def watch(
     start: Annotated[float, options.time_option("--start", options.MEDIA, "Start at this time.")] = 0.0,
     duration: Annotated[
         float | None,
-        options.time_option("--duration", options.MEDIA, "Stop after this much of it.", show_default="all"),
+        options.option(
+            "--duration", options.MEDIA, "How much to take of it, in each loop.", metavar="SECONDS", show_default="all"
+        ),
     ] = None,
-    loop: Annotated[int, options.option("--loop", options.MEDIA, "Play it N times.", min=1, metavar="N")] = 1,
+    loop: Annotated[
+        int,
+        options.option(
+            "--loop",
+            options.MEDIA,
+            "Play it, or the part that --start and --duration choose, N times.",
+            min=1,
+            metavar="N",
+        ),
+    ] = 1,
+    audio_track: Annotated[
+        int | None,
+        options.option(
+            "--audio-track",
+            options.MEDIA,
+            "Which sound track to hear, from 1 on.",
+            min=1,
+            metavar="N",
+            show_default="the first that isn't silent",
+        ),
+    ] = None,
     pace: Annotated[
         Literal["fast", "realtime"],
         options.option("--pace", options.MEDIA, "As fast as possible, or in real time."),
@@ -62,6 +86,7 @@ def watch(
         image_tokens=flags["image_tokens"],
         video=not flags["no_video"],
         audio=not flags["no_audio"],
+        audio_track=audio_track,
         is_paced=pace == "realtime",
     )
     if not run_session(session_options(context), watched, context.ensure_object(GlobalOptions)):

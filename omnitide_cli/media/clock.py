@@ -68,6 +68,15 @@ def timed(
         yield Timed(frame, begin, expected)
 
 
+def arrived(frames: Iterator[Frame | Lull]) -> Iterator[Timed | Lull]:
+    """Frames that bear the time at which they came: a stream without times of its own, live."""
+    for frame in frames:
+        if isinstance(frame, Lull):
+            yield frame
+        elif (begin := _timestamp(frame)) is not None:
+            yield Timed(frame, begin, begin)
+
+
 def _is_stray(begin: Fraction, expected: Fraction, following: list[Fraction]) -> bool:
     if begin > expected:
         return any(time < begin for time in following)

@@ -2,58 +2,97 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sys
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 import av
-from av.audio.stream import AudioStream
 from av.container import InputContainer
-from av.error import FFmpegError
+from av.error import FFmpegError, InvalidDataError
 from av.logging import set_level
-from av.stream import Disposition, Stream
-from av.video.stream import VideoStream
 
 from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import SourceError
+from omnitide_cli.media.pipe import PipeReader
+from omnitide_cli.media.streams import codec_names, is_decodable, is_moving, picture_stream, sound_streams
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 OPEN_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 15.0
+PLAYLIST_TIMEOUT_S = 20.0
+"""HLS: pieces of up to ten seconds come at once, then nothing until the next."""
+
 NOT_MEDIA = frozenset({"tty", "bintext", "xbin", "idf", "adf"})  # libav draws text files as pictures of a terminal
 PIPE_HINT = (
     "An MP4 with its index at the end can't be piped: give its path instead, or remux it with -movflags +faststart."
 )
-COVER = Disposition.attached_pic | Disposition.timed_thumbnails
+PLAYLIST = re.compile(r"\.m3u8?($|[?#])", re.IGNORECASE)
+HLS_OPTIONS = {"extension_picky": "0", "allowed_extensions": "ALL", "allowed_segment_extensions": "ALL"}
+"""Servers call segments what they like (.jpg, .html, nothing); which protocols they may use stays restricted."""
+
+VIDEO_SITES = re.compile(
+    r"https?://([\w-]+\.)*(youtube(-nocookie)?\.com|youtu\.be|vimeo\.com|twitch\.tv|dailymotion\.com|tiktok\.com|"
+    r"bilibili\.com|facebook\.com|instagram\.com|x\.com|twitter\.com|rutube\.ru|nicovideo\.jp)([:/?#]|$)",
+    re.IGNORECASE,
+)
+YT_DLP_HINT = "A page of a video site is no video itself: yt-dlp -o - URL | omnitide watch -"
 
 
-def open_container(path: str) -> InputContainer:
-    """Open a file, a URL or `-` (standard input); raises SourceError with the reason."""
+def open_container(path: str, timeout: tuple[float, float] | None = None) -> InputContainer:
+    """Open a file, a URL or `-` (standard input); raises SourceError with the reason.
+
+    `timeout`: seconds that opening a URL, and waiting for more of it, may take.
+    """
     set_level(None)  # libav would write to stderr, over the dashboard
+    name = display_name(path)
     if path == "-":
-        return _open_standard_input()
+        if sys.stdin.isatty():
+            raise SourceError("standard input is a terminal", "Pipe a video into it: cat clip.mkv | omnitide watch -")
+        return _open_pipe(PipeReader(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), owned=False), name)
     local = local_path(path)
-    if local is not None:
-        _refuse_unreadable(path, local)
+    if local is None:
+        return _with_media(_open_address(path, timeout), name)
+    _refuse_unreadable(name, local)
+    if not local.is_file():
+        try:
+            pipe = PipeReader.open(local)
+        except OSError as error:
+            raise SourceError(f"{name} can't be read: {reason(error)}", "Name a file, a pipe or a URL.") from error
+        return _open_pipe(pipe, name)
     try:
         # "file:" keeps libav from reading "12:30.mp4" as a protocol named "12".
-        container = av.open(
-            f"file:{local}" if local is not None else path,
-            mode="r",
-            options={"rtsp_transport": "tcp"} if path.lower().startswith("rtsp") else {},
-            metadata_errors="replace",
-            timeout=None if local is not None else (OPEN_TIMEOUT_S, READ_TIMEOUT_S),
-        )
+        container = av.open(f"file:{local}", mode="r", options=dict(HLS_OPTIONS), metadata_errors="replace")
     except (FFmpegError, OSError) as error:
-        raise _unreadable(display_name(path), local, error) from error
-    return _with_media(container, display_name(path))
+        raise _unreadable(name, local, error) from error
+    return _with_media(container, name)
+
+
+def is_file(path: str) -> bool:
+    """Whether it is a file that can be opened again and gone back in; pipes and devices can't, nor can addresses."""
+    local = local_path(path)
+    return local is not None and local.is_file()
+
+
+def comes_by_pipe(path: str) -> bool:
+    """Whether what is read is gone: standard input, a named pipe, /dev/fd."""
+    return path == "-" or (local_path(path) is not None and not is_file(path))
 
 
 def local_path(path: str) -> Path | None:
-    """The file that `path` names, None for a URL or standard input."""
-    if path == "-" or (URL.match(path) and not path.lower().startswith("file://")):
+    """The file that `path` names, None for a URL or standard input.
+
+    Addresses as file managers and browsers copy them (file:///tmp/my%20clip.mp4, file://localhost/…) are files, too.
+    """
+    if path == "-":
         return None
-    return Path(re.sub(r"^file:(//)?", "", path, flags=re.IGNORECASE))
+    if re.match("file:", path, re.IGNORECASE):
+        written = re.sub(r"^file:(//(localhost(?=/))?)?", "", path, flags=re.IGNORECASE)
+        decoded = os.fsdecode(unquote_to_bytes(written))
+        return Path(decoded if "\0" not in decoded and os.path.lexists(decoded) else written)
+    return None if URL.match(path) else Path(path)
 
 
 def reason(error: Exception) -> str:
@@ -61,20 +100,16 @@ def reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
-def picture_stream(container: InputContainer) -> VideoStream | None:
-    """The stream of moving pictures; the cover of an album is none."""
-    streams = [s for s in container.streams.video if not s.disposition & COVER and _decodable(s)]
-    return next((s for s in streams if s.disposition & Disposition.default), streams[0] if streams else None)
-
-
-def sound_stream(container: InputContainer) -> AudioStream | None:
-    """The stream of sound that the file marks as default, else the first."""
-    streams = [s for s in container.streams.audio if _decodable(s)]
-    return next((s for s in streams if s.disposition & Disposition.default), streams[0] if streams else None)
-
-
-def _decodable(stream: Stream) -> bool:
-    return stream.codec_context is not None
+def undecodable(container: InputContainer, name: str) -> SourceError:
+    """Nothing of it could be decoded: the error that says what it is coded in."""
+    codecs = ", ".join(dict.fromkeys(codec_names(container)))
+    if container.format.name.startswith("webp"):
+        return SourceError(
+            f"{name} is a WebP that libav can't decode: it reads still ones, none that move",
+            "Convert it to GIF or MP4, with ImageMagick for example: magick in.webp out.gif",
+        )
+    hint = PIPE_HINT if name == "standard input" else "It may be damaged; if it comes from a server, download it first."
+    return SourceError(f"no video or audio could be decoded from {name}" + (f" ({codecs})" if codecs else ""), hint)
 
 
 def _refuse_unreadable(name: str, path: Path) -> None:
@@ -89,24 +124,60 @@ def _refuse_unreadable(name: str, path: Path) -> None:
         raise SourceError(f"{name} can't be read: {reason(error)}", "Check the path and its permissions.") from error
 
 
-def _open_standard_input() -> InputContainer:
-    if sys.stdin.isatty():
-        raise SourceError("standard input is a terminal", "Pipe a video into it: cat clip.mkv | omnitide watch -")
+def _open_pipe(pipe: PipeReader, name: str) -> InputContainer:
     try:
-        container = av.open(sys.stdin.buffer, mode="r", metadata_errors="replace")
+        container = av.open(pipe, mode="r", metadata_errors="replace")
+    except (FFmpegError, OSError) as error:
+        empty = not pipe.bytes_read
+        pipe.close()
+        if empty:
+            raise SourceError(f"{name} is empty: nothing was written into it", "Look why its writer ended.") from error
+        raise SourceError(f"{name} can't be read as video or audio: {reason(error)}", PIPE_HINT) from error
+    return _with_media(container, name)
+
+
+def _open_address(address: str, timeout: tuple[float, float] | None) -> InputContainer:
+    read_s = PLAYLIST_TIMEOUT_S if PLAYLIST.search(address) else READ_TIMEOUT_S
+    limits = timeout or (OPEN_TIMEOUT_S, read_s)
+    options = dict(HLS_OPTIONS)
+    is_rtsp = address.lower().startswith("rtsp")
+    if is_rtsp:
+        options = {"rtsp_transport": "tcp"}
+    try:
+        try:
+            return av.open(address, mode="r", options=options, metadata_errors="replace", timeout=limits)
+        except FFmpegError as error:
+            if not (is_rtsp and error.errno == errno.EPROTONOSUPPORT):
+                raise
+        return _open_rtsp_over_udp(address, limits)
+    except (FFmpegError, OSError) as error:
+        raise _unopened(address, error) from error
+
+
+def _open_rtsp_over_udp(address: str, limits: tuple[float, float]) -> InputContainer:
+    """For cameras that refuse TCP, which is tried first because nothing gets lost there."""
+    try:
+        return av.open(address, mode="r", options={"rtsp_transport": "udp"}, metadata_errors="replace", timeout=limits)
     except (FFmpegError, OSError) as error:
         raise SourceError(
-            f"standard input can't be read as video or audio: {reason(error)}",
-            PIPE_HINT,
+            f"{display_name(address)} speaks RTSP over UDP alone, and nothing arrived: {reason(error)}",
+            "Let its UDP packets through the firewall, or switch it to RTSP over TCP.",
         ) from error
-    return _with_media(container, display_name("-"))
 
 
-def _unreadable(name: str, local: Path | None, error: Exception) -> SourceError:
+def _unopened(address: str, error: Exception) -> SourceError:
+    name = display_name(address)
+    hint = "Check the URL, the network and the login."
+    if VIDEO_SITES.match(address):
+        hint = f"{YT_DLP_HINT}."
+    elif isinstance(error, InvalidDataError):
+        hint = f"Check that the address is that of a video. {YT_DLP_HINT}."
+    return SourceError(f"{name} can't be opened: {reason(error)}", hint)
+
+
+def _unreadable(name: str, local: Path, error: Exception) -> SourceError:
     if isinstance(error, PermissionError):
         return SourceError(f"{name} can't be read: {reason(error)}", "Change its permissions, or copy it.")
-    if local is None:
-        return SourceError(f"{name} can't be opened: {reason(error)}", "Check the URL, the network and the login.")
     if _is_mp4_without_index(local):
         return SourceError(
             f"{name} is cut off: its index (moov), which comes at the end, is missing",
@@ -140,10 +211,13 @@ def _is_mp4_without_index(path: Path) -> bool:
 def _with_media(container: InputContainer, name: str) -> InputContainer:
     if container.format.name in NOT_MEDIA:
         container.close()
-        raise SourceError(f"{name} is text, not video or audio", "Give a video or audio file.")
-    if picture_stream(container) is None and sound_stream(container) is None:
-        unknown = [s for s in container.streams if s.type in ("video", "audio") and not _decodable(s)]
+        raise SourceError(f"{name} is text, not video or sound", "Name a video or sound file.")
+    if picture_stream(container) is None and not sound_streams(container):
+        streams = [*(s for s in container.streams.video if is_moving(s)), *container.streams.audio]
+        codecs = ", ".join(dict.fromkeys(codec_names(container))) or "its codec"
+        why = "has neither video nor audio"
+        if any(not is_decodable(s) for s in streams):
+            why = f"is in a format that this build of libav can't decode ({codecs})"
         container.close()
-        why = "is in a format that this build of libav can't decode" if unknown else "has neither video nor audio"
         raise SourceError(f"{name} {why}", "Give a video or audio file, or convert it to H.264 and AAC.")
     return container

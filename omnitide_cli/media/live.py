@@ -18,7 +18,9 @@ from omnitide_cli.media.live_sound import SoundQueue
 from omnitide_cli.media.microphone import Microphone
 from omnitide_cli.media.neighbours import Neighbours
 from omnitide_cli.media.position import SourcePosition
+from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
+from omnitide_cli.media.standstill import Pulse, Standstill
 from omnitide_cli.media.unit import NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
 
 START_LIMIT_S = 4.0
@@ -102,6 +104,13 @@ class LiveSource:
         self._told_lost = False
         self._neighbours = Neighbours()
         self._closed = False
+        self._standstills: list[Standstill] = []
+        self._units_skipped = 0
+        self.pulse: Pulse | None = None
+        """Beats while the devices are open, so that a stop of the whole process is noticed."""
+        self._silence = SilenceWatch(
+            self.warn, "Is the microphone muted? --mic NAME takes another one; omnitide doctor lists them."
+        )
 
     def open(self) -> None:
         """Start the devices and wait for their first data. Raises DeviceError."""
@@ -110,6 +119,8 @@ class LiveSource:
             link.start()
         for link in self._links():
             link.wait_ready(max(0.1, limit - self._clock()))
+        self.pulse = Pulse(self.stood_still)
+        self.pulse.start()
 
     @property
     def name(self) -> str:
@@ -143,9 +154,26 @@ class LiveSource:
         """No unit comes any more."""
         return self._closed or self._end_of(self._next) - self._next * self._unit_seconds < SHORTEST_SOUND / SAMPLE_RATE
 
+    def stood_still(self, gap: Standstill) -> None:
+        """The whole process was stopped: there are no units of that time; from any thread."""
+        if self._origin is None or gap.end <= self._origin:
+            return
+        self._standstills.append(gap)
+        self.sound.stood_still(round(gap.begin * SAMPLE_RATE), round(gap.end * SAMPLE_RATE))
+        first, last = (self._place.clock + moment - self._origin for moment in (gap.begin, gap.end))
+        self.warn(
+            "stood-still",
+            f"the session was stopped for {gap.end - gap.begin:.1f} s: nothing was seen or heard"
+            f" from {first:.1f} s to {last:.1f} s",
+            "",
+        )
+
     def poll(self) -> MediaUnit | None:
         """The next unit if it is complete, else None; waits for nothing."""
         self.start()
+        if self.pulse is not None:
+            self.pulse.beat()
+        self._skip_standstills()
         start = self._next * self._unit_seconds
         end = self._end_of(self._next)
         now = self._clock() - self.moment(0)
@@ -154,7 +182,9 @@ class LiveSource:
         picture = self._picture(start)
         dropped = self.pictures.evicted - self._evicted
         self._evicted += dropped
-        if picture is not None and not self._thinning.keeps(int((now - end) / self._unit_seconds)):
+        if picture is not None and not self._thinning.keeps(
+            int((now - end - self._still_since(self.moment(end))) / self._unit_seconds)
+        ):
             picture, dropped = None, dropped + 1
         self._neighbours.look()
         self._count_dropped(dropped)
@@ -182,6 +212,8 @@ class LiveSource:
     def close(self) -> None:
         """Close the devices; no unit comes any more. May be called twice."""
         self._closed = True
+        if self.pulse is not None:
+            self.pulse.close()
         for link in self._links():
             link.close()
 
@@ -198,6 +230,20 @@ class LiveSource:
             end = min(end, self.camera.ended_at - self.moment(0))
         return end
 
+    def _skip_standstills(self) -> None:
+        """Leave out the units that lie in a standstill as a whole."""
+        start = self.moment(self._next * self._unit_seconds)
+        for gap in self._standstills:
+            if gap.begin <= start < gap.end - self._unit_seconds:
+                skipped = int((gap.end - start) / self._unit_seconds)
+                self._next += skipped
+                self._units_skipped += skipped
+                return
+
+    def _still_since(self, moment: float) -> float:
+        """Seconds that the process stood still after a moment of the clock, if it did at that moment or soon after."""
+        return sum(max(0.0, gap.end - max(gap.begin, moment)) for gap in self._standstills)
+
     def _has_sound_until(self, end: float) -> bool:
         """Whether all sound is there that may still come."""
         if self.microphone is None or not self.microphone.connected:
@@ -212,10 +258,11 @@ class LiveSource:
         if self._hears:
             sound = self.sound.read(self._sample(start), self._sample(end))
             self._tell_lost()
+            self._silence.hear(sound)
         if sound is not None and sound.heard < SHORTEST_SOUND:
             sound = None
         return MediaUnit(
-            index=self._place.index + self._next,
+            index=self._place.index + self._next - self._units_skipped,
             start=self._place.clock + start,
             end=self._place.clock + end,
             frame=None if picture is None else picture.canvas,
@@ -223,9 +270,7 @@ class LiveSource:
             audio_left=NO_SOUND if sound is None else sound.left,
             audio_right=NO_SOUND if sound is None else sound.right,
             dropped_frames=dropped,
-            complete_at=self.moment(end),
-            lost_sound_s=self.lost_sound_s,
-            sound_skew_ms=self.skew_ms,
+            complete_at=self.moment(end) + self._still_since(self.moment(end)),
         )
 
     def _picture(self, start: float) -> Picture | None:

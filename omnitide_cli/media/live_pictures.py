@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,7 +32,8 @@ class PictureQueue:
     """
 
     def __init__(self, fit: FrameFit, unit_seconds: float) -> None:
-        self._fit = fit
+        self.fit = fit
+        """How pictures are put on the canvas."""
         self._unit_seconds = unit_seconds
         self._lock = threading.Lock()
         self._origin: float | None = None
@@ -55,9 +55,9 @@ class PictureQueue:
         middle = self._origin + (index + 0.5) * self._unit_seconds
         return found is None or found.at < middle <= at
 
-    def put(self, at: float, frame: NDArray[np.uint8]) -> None:
-        """Hand over a frame [H, W, 3] in OpenCV's order of colours, BGR."""
-        picture = Picture(at, self._fit.fit(np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), np.uint8)))
+    def put(self, at: float, canvas: NDArray[np.uint8]) -> None:
+        """Hand over a picture [H, W, 3] RGB, made with `fit`."""
+        picture = Picture(at, canvas)
         with self._lock:
             self._waiting[self._index(at)] = picture
             if len(self._waiting) > MOST_WAITING:

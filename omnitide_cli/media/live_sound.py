@@ -33,6 +33,8 @@ class SoundQueue:
         self._sealed: int | None = None  # what was read ends here
         self._reopened = True
         self._lost = 0
+        self._still = (0, 0)  # the newest time in which the whole process stood still
+        self._newest_gap = (0, 0)
 
     @property
     def edge(self) -> int | None:
@@ -58,6 +60,12 @@ class SoundQueue:
             self._from = sample
             self._forget(sample - LEFT_CONTEXT)
 
+    def stood_still(self, first: int, last: int) -> None:
+        """The process was stopped between two sample numbers: what is missing there is not lost by a busy machine."""
+        with self._lock:
+            self._still = (first, last)
+            self._lost -= _overlap(self._newest_gap, self._still)
+
     def restart(self) -> None:
         """The device was reopened: its count of samples begins again."""
         with self._lock:
@@ -76,7 +84,8 @@ class SoundQueue:
                 samples = samples[self._edge - at :]
                 at = self._edge
             if self._from is not None and self._edge is not None and not self._reopened:
-                self._lost += max(0, at - max(self._edge, self._from))
+                self._newest_gap = (max(self._edge, self._from), max(at, self._edge, self._from))
+                self._lost += self._newest_gap[1] - self._newest_gap[0] - _overlap(self._newest_gap, self._still)
             if self._sealed is not None:
                 self._lost += min(len(samples), max(0, self._sealed - at))
             self._reopened = False
@@ -129,3 +138,7 @@ def stretched(samples: NDArray[np.float32], by: int) -> NDArray[np.float32]:
     count = len(samples)
     at = np.linspace(0, count - 1, count + by)
     return np.interp(at, np.arange(count), samples).astype(np.float32)
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> int:
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple, cast
 
 import av
 import numpy as np
 from av.sidedata.sidedata import SideDataContainer
 from av.sidedata.sidedata import Type as SideDataType
 from av.video.reformatter import ColorPrimaries, Colorspace, ColorTrc
+from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from omnitide_cli.media.fit import FrameFit
@@ -25,16 +26,45 @@ COLORSPACES = {
 """ISO/IEC 23091-2's numbers of the matrices that swscale knows."""
 
 HD_HEIGHT = 720
+WIDEST_PIXEL = 8  # what says more is damaged and would ask for gigabytes
 HDR = (ColorTrc.SMPTE2084, ColorTrc.ARIB_STD_B67)
 
 
-def upright_picture(frame: av.VideoFrame, fit: FrameFit, pixel_ratio: float = 1.0) -> NDArray[np.uint8]:
+class PixelRatio(NamedTuple):
+    """The width of a frame's pixels over their height."""
+
+    value: float
+
+
+class PixelShape:
+    """The width of a pixel over its height: other than 1 on DVDs, DV tapes and many cameras, and it may change.
+
+    What the container says holds for all of it. Else the decoder knows, and knows a new shape some frames before the
+    first one that has it: a shape can only change where a frame stands by itself.
+    """
+
+    def __init__(self, stream: VideoStream) -> None:
+        self._decoder = stream.codec_context
+        stated, coded = stream.sample_aspect_ratio, self._decoder.sample_aspect_ratio
+        self._stated = stated if stated and stated != coded else None
+        self._current: float | None = None
+
+    def note(self, frame: av.VideoFrame) -> None:
+        """Let this frame, which the decoder has just given, bear its shape."""
+        if self._current is None or frame.key_frame:
+            ratio = float(self._stated or self._decoder.sample_aspect_ratio or 1)
+            self._current = ratio if 1 / WIDEST_PIXEL <= ratio <= WIDEST_PIXEL else 1.0
+        frame.opaque = PixelRatio(self._current)  # a new one each: PyAV forgets an object with the first frame it frees
+
+
+def upright_picture(frame: av.VideoFrame, fit: FrameFit) -> NDArray[np.uint8]:
     """Fit `frame` on the canvas as a viewer would see it: [H, W, 3] RGB.
 
-    `pixel_ratio` is the width of one pixel over its height (other than 1 on DVDs and DV tapes). What is transparent is
-    white, as on a page. Raises libav's error for pixels that it can't convert.
+    Its `opaque` is the shape of its pixels, if PixelShape has noted it. What is transparent is white, as on a page.
+    Raises libav's error for pixels that it can't convert.
     """
-    width = max(1, round(frame.width * pixel_ratio))
+    shape = frame.opaque
+    width = max(1, round(frame.width * shape.value)) if isinstance(shape, PixelRatio) else frame.width
     if frame.color_trc in HDR or frame.color_primaries == ColorPrimaries.BT2020:
         deep: NDArray[np.uint16] = _pixels(frame, width, "rgb48le").astype(np.uint16, copy=False)
         return ordinary(fit.fit(upright(deep, frame)), frame.color_trc, frame.color_primaries)

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import av
+from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.error import FFmpegError
+from av.video.stream import VideoStream
 
 from omnitide_cli.addresses import display_name
-from omnitide_cli.errors import SourceError, UsageError
-from omnitide_cli.media.clock import LONGEST_PAUSE_S, timed
-from omnitide_cli.media.container import (
-    PIPE_HINT,
-    local_path,
-    open_container,
-    picture_stream,
-    sound_stream,
-)
-from omnitide_cli.media.demux import Demuxer
+from omnitide_cli.errors import UsageError
+from omnitide_cli.media.arrival import ArrivalReader
+from omnitide_cli.media.clock import LONGEST_PAUSE_S, Timed, arrived, timed
+from omnitide_cli.media.container import comes_by_pipe, is_file, open_container, undecodable
+from omnitide_cli.media.demux import Demuxer, Lull
 from omnitide_cli.media.fit import FrameFit
-from omnitide_cli.media.info import describe
+from omnitide_cli.media.info import describe, stated_duration
 from omnitide_cli.media.sound import SoundTrack, blocks
+from omnitide_cli.media.streams import (
+    VARIANTS,
+    picture_stream,
+    programmes_of,
+    sound_candidates,
+    sound_streams,
+    track_name,
+)
 from omnitide_cli.media.track import EPSILON_S, PictureTrack, shots
 
 SEEK_MARGIN_S = 1.0  # decoders of sound need a moment to settle after a jump
 DECODER_THREADS = 4  # each holds a decoded picture, and the model needs the other cores
-WIDEST_PIXEL = 8  # what says more is damaged and would ask for gigabytes
+LONGEST_STEP_BACK_S = 60.0
+"""A jump that lands farther before its goal has been led astray by timestamps that begin anew."""
+
+LONGEST_STREAM_PAUSE_S = 10
+LONGEST_UNSURE_PAUSE_S = 60
+"""Pauses of all streams together that are longer are none in what comes live, or has no index of its times."""
+
+INDEXED = ("mov", "matroska", "avi")
+"""Formats in which a jump behind the end of the header's length lands at what comes last, at no cost."""
+
+NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS
 
 
 class Playback:
     """The tracks of one run, ready to be read from second `start` of the media clock on.
 
     A file is opened once for the picture and once for the sound, so that each is read at its own pace and neither has
-    to be kept for the other. Standard input and streams can't be opened twice and share one container.
+    to be kept for the other. Pipes and streams can't be opened twice and share one container.
+
+    `audio_track` counts from 1; without one, the first of the picture's own programme that isn't silent is heard.
     """
 
     def __init__(
@@ -43,12 +61,17 @@ class Playback:
         fit: FrameFit,
         video: bool,
         audio: bool,
+        audio_track: int | None = None,
         start: float,
         warn: Callable[[str, str, str], None],
     ) -> None:
         self._path = path
         self._fit = fit
         self._wants = (video, audio)
+        self._audio_track = audio_track
+        self._is_file = is_file(path)
+        self._sound: AudioStream | None = None
+        self._reader: ArrivalReader | None = None
         self._warn = warn
         self._trying = False
         self._containers: list[InputContainer] = []
@@ -59,8 +82,11 @@ class Playback:
         """Whether the codec of the sound keeps its length; others fill their last block with padding."""
         try:
             self._open()
-            self.info = describe(self._containers[0], self.picture.first_frame if self.picture is not None else None)
-            self.format = self._containers[0].format.name
+            container = self._containers[0]
+            first_frame = self.picture.first_frame if self.picture is not None else None
+            self.info = describe(container, self._sound or next(iter(sound_streams(container)), None), first_frame)
+            self.format = container.format.name
+            self.is_live = not self._is_file and not container.duration
             origin = self._first_moment()
             self._refuse_nothing()
             origins = [self._origin_of(track, origin) for track in (self.picture, self.sound)]
@@ -73,6 +99,13 @@ class Playback:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def audio_track(self) -> int | None:
+        """Which sound track is heard, counted from 1."""
+        if self._sound is None:
+            return None
+        return [s.index for s in sound_streams(self._containers[0])].index(self._sound.index) + 1
 
     @property
     def damaged(self) -> int:
@@ -89,6 +122,11 @@ class Playback:
         """Close the containers; the tracks can't be read any more."""
         self.picture = self.sound = None
         self._demuxers.clear()
+        self._sound = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+            self._containers.pop()
         while self._containers:
             self._containers.pop().close()
 
@@ -96,43 +134,123 @@ class Playback:
         video, audio = self._wants
         container = self._container(seek)
         picture = picture_stream(container) if video else None
-        sound = sound_stream(container) if audio else None
-        if picture is None and sound is None:
+        sounds = self._sounds(container) if audio else []
+        if picture is None and not sounds:
             only = "sound" if video else "picture"
             raise UsageError(
                 f"{display_name(self._path)} has only {only}, and {only} is switched off",
                 "Leave out --no-audio, or choose a model with an audio encoder." if video else "Leave out --no-video.",
             )
-        local = local_path(self._path) is not None
-        if picture is not None and sound is not None and local:
-            other = self._container(seek)
-            sound = sound_stream(other)
-            groups = [(container, [picture]), (other, [sound])]
-        else:
-            groups = [(container, [stream for stream in (picture, sound) if stream is not None])]
-        self._demuxers = [Demuxer(opened, streams, self._tell) for opened, streams in groups]
+        apart = picture is not None and bool(sounds) and self._is_file
+        if apart:
+            sounds = self._sounds(self._container(seek))
+        groups = [[picture] if picture is not None else [], sounds] if apart else [[picture, *sounds]]
+        self._demuxers = [
+            self._demuxer(opened, [stream for stream in streams if stream is not None])
+            for opened, streams in zip(self._containers, groups, strict=True)
+        ]
+        if sounds:
+            self._choose_sound(sounds)
         if picture is not None:
-            picture.thread_type = "AUTO" if local else "SLICE"  # frame threads would hold back live pictures
+            # Frame threads would hold back live pictures.
+            picture.thread_type = "AUTO" if self._is_file else "SLICE"
             picture.thread_count = DECODER_THREADS
-            rate = picture.average_rate or picture.guessed_rate
-            frames = timed(self._demuxers[0].frames(picture), 1 / rate if rate else None, self._tell)
-            ratio = float(picture.sample_aspect_ratio or 1)
-            ratio = ratio if 1 / WIDEST_PIXEL <= ratio <= WIDEST_PIXEL else 1.0
-            self.picture = PictureTrack(shots(frames), self._fit, ratio, self._demuxers[0].count_damage)
-        if sound is not None:
-            frames = timed(self._demuxers[-1].frames(sound), None, self._tell)
-            self.sound_is_exact = sound.codec_context.codec.lossless
+            self.picture = PictureTrack(shots(self._timed_pictures(picture)), self._fit, self._demuxers[0].count_damage)
+        if self._sound is not None:
+            frames = timed(self._demuxers[-1].frames(self._sound), None, self._tell)
+            self.sound_is_exact = self._sound.codec_context.codec.lossless
             self.sound = SoundTrack(blocks(frames, self._demuxers[-1].count_damage))
+
+    def _demuxer(self, container: InputContainer, streams: list[VideoStream | AudioStream]) -> Demuxer:
+        pause = LONGEST_PAUSE_S
+        is_live = not self._is_file and not container.duration
+        if stated_duration(container) is None:
+            pause = LONGEST_STREAM_PAUSE_S if is_live else LONGEST_UNSURE_PAUSE_S
+        reader = self._arrivals(container, streams[0]) if is_live and len(streams) == 1 else None
+        return Demuxer(
+            container,
+            streams,
+            self._tell,
+            longest_pause_s=pause,
+            is_live=is_live and not comes_by_pipe(self._path),
+            reader=reader,
+        )
+
+    def _arrivals(self, container: InputContainer, stream: VideoStream | AudioStream) -> ArrivalReader | None:
+        """Who notes when pictures come, if they have no times and come live."""
+        if not isinstance(stream, VideoStream) or not _is_untimed(container):
+            return None
+        self._reader = ArrivalReader(container.demux(stream), container.close)
+        self._reader.start()
+        rate = stream.average_rate or stream.guessed_rate
+        is_sure = container.format.name == "mpjpeg" and not comes_by_pipe(self._path)
+        if not is_sure and not self._reader.comes_live(1 / rate if rate else Fraction(1, 25)):
+            self._reader.notes_times = False
+        return self._reader
+
+    def _timed_pictures(self, picture: VideoStream) -> Iterator[Timed | Lull]:
+        frames = self._demuxers[0].frames(picture)
+        if self._reader is not None and self._reader.notes_times:
+            return arrived(frames)
+        rate = picture.average_rate or picture.guessed_rate
+        moments = timed(frames, 1 / rate if rate else None, self._tell)
+        return self._telling_rate(moments, rate) if _is_untimed(self._containers[0]) else moments
+
+    def _telling_rate(self, moments: Iterator[Timed | Lull], rate: Fraction | None) -> Iterator[Timed | Lull]:
+        for number, moment in enumerate(moments):
+            if number == 1:
+                self._tell(
+                    "rate-assumed",
+                    f"{display_name(self._path)} has no timestamps: {float(rate or 25):g} frames a second are assumed",
+                    "If it has another rate R: ffmpeg -framerate R -i IN -c copy OUT.mkv",
+                )
+            yield moment
+
+    def _sounds(self, container: InputContainer) -> list[AudioStream]:
+        """The tracks that may be heard, the first choice first."""
+        tracks = sound_streams(container)
+        if self._audio_track is not None:
+            if not 1 <= self._audio_track <= len(tracks):
+                has = f"{len(tracks)} sound tracks" if len(tracks) != 1 else "1 sound track"
+                names = ", ".join(track_name(container, track) for track in tracks)
+                raise UsageError(
+                    f"--audio-track {self._audio_track}: {display_name(self._path)} has {has}",
+                    f"choose of {names}" if tracks else "leave --audio-track out",
+                )
+            return [tracks[self._audio_track - 1]]
+        if len(tracks) < 2:
+            return tracks
+        programmes = programmes_of(container)
+        found = sound_candidates(container, programmes)
+        if len(programmes) > 1 and container.format.name not in VARIANTS:
+            names = ", ".join(programme.name for programme in programmes)
+            self._tell(
+                "several-programmes",
+                f"{display_name(self._path)} holds {len(programmes)} programmes ({names});"
+                " picture and sound of one are taken",
+                "--audio-track N takes the sound of another.",
+            )
+        return found
+
+    def _choose_sound(self, sounds: list[AudioStream]) -> None:
+        self._sound = self._demuxers[-1].first_heard(sounds) if len(sounds) > 1 else sounds[0]
+        if len(sounds) > 1:
+            container = self._containers[-1]
+            names = ", ".join(track_name(container, track) for track in sorted(sounds, key=lambda s: s.index))
+            why = ", since the one before it is silent" if self._sound is not sounds[0] else ""
+            self._tell(
+                "several-tracks",
+                f"{display_name(self._path)} has {len(sounds)} sound tracks: {names};"
+                f" number {self.audio_track} is heard{why}",
+                "--audio-track N takes another.",
+            )
 
     def _refuse_nothing(self) -> None:
         """An MP4 with its index at the end opens as a pipe, but then none of it can be found."""
         if all(
             track is None or (track.first is None and track.end is not None) for track in (self.picture, self.sound)
         ):
-            raise SourceError(
-                f"no video or audio could be decoded from {display_name(self._path)}",
-                PIPE_HINT if self._path == "-" else "It may be damaged; if it comes from a server, download it first.",
-            )
+            raise undecodable(self._containers[0], display_name(self._path))
 
     def _tell(self, code: str, message: str, hint: str) -> None:
         if not self._trying:
@@ -149,7 +267,8 @@ class Playback:
         """Second of the container's time at which its picture or sound begins, be they read or not."""
         begins = [track.first for track in (self.picture, self.sound) if track is not None]
         container = self._containers[0]
-        for wanted, stream in zip(self._wants, (picture_stream(container), sound_stream(container)), strict=True):
+        sound = self._sound or next(iter(sound_streams(container)), None)
+        for wanted, stream in zip(self._wants, (picture_stream(container), sound), strict=True):
             if not wanted and stream is not None and stream.start_time is not None and stream.time_base is not None:
                 begins.append(float(stream.start_time * stream.time_base))
         return min((begin for begin in begins if begin is not None), default=0.0)
@@ -168,8 +287,12 @@ class Playback:
 
     def _seek(self, to: float) -> None:
         """Jump to second `to` of the container's time, or shortly before; where that can't be done, stay."""
-        if local_path(self._path) is None and not self._path.lower().startswith("http"):
+        if not self._is_file and not self._path.lower().startswith("http"):
             return
+        duration = self._containers[0].duration
+        beyond = duration and to - self._first_moment() > duration / av.time_base
+        if beyond and not self.format.startswith(INDEXED):
+            return  # if there is something, timestamps begin anew before it
         tracks = [(track, track.first) for track in (self.picture, self.sound) if track is not None]
         began = [first is not None and first <= to for _, first in tracks]
         self.close()
@@ -178,14 +301,19 @@ class Playback:
             self._open(seek=to - SEEK_MARGIN_S)
             found = [track.first for track in (self.picture, self.sound) if track is not None]
             # An index that leads behind the goal would lose the beginning.
-            arrived = all(
-                not before or (now is not None and now <= to + EPSILON_S)
+            has_arrived = all(
+                not before or (now is not None and -LONGEST_STEP_BACK_S <= now - to <= EPSILON_S)
                 for before, now in zip(began, found, strict=True)
             )
         except FFmpegError:
-            arrived = False
+            has_arrived = False
         finally:
             self._trying = False
-        if not arrived:
+        if not has_arrived:
             self.close()
             self._open()
+
+
+def _is_untimed(container: InputContainer) -> bool:
+    """Whether its format knows no times: raw video, pictures one behind the other."""
+    return bool(container.format.flags & NO_TIMESTAMPS) or container.format.name.endswith("_pipe")

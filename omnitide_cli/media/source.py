@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 
 from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import UsageError
-from omnitide_cli.media.container import local_path
+from omnitide_cli.media.behind import Behind
+from omnitide_cli.media.container import comes_by_pipe, is_file
 from omnitide_cli.media.demux import DAMAGE_HINT
 from omnitide_cli.media.fit import FrameFit
-from omnitide_cli.media.info import SourceInfo, SourceWarning
+from omnitide_cli.media.info import HEADERS_WITH_DURATION, SourceInfo, SourceWarning
 from omnitide_cli.media.playback import Playback
+from omnitide_cli.media.playlist import has_ended
 from omnitide_cli.media.position import SourcePosition
+from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.track import EPSILON_S
 from omnitide_cli.media.unit import NO_SOUND, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
 
 SHORTEST_UNIT_S = SHORTEST_SOUND / SAMPLE_RATE
-HEADERS_WITH_DURATION = ("mov", "matroska", "avi", "flac")
-"""Formats whose header says how long they are; elsewhere libav estimates."""
 
 
 def open_source(
@@ -36,6 +37,7 @@ def open_source(
     unit_seconds: float = 1.0,
     video: bool = True,
     audio: bool = True,
+    audio_track: int | None = None,
     start: float = 0.0,
     duration: float | None = None,
     loops: int = 1,
@@ -43,8 +45,9 @@ def open_source(
 ) -> MediaSource:
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
-    `start` and `duration` choose a part of it, in seconds; `loops` says how often it plays. Frames come as `fit`
-    makes them. `place` is where to resume in that part: `position_after` of the unit before, which may be the last.
+    `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. `audio_track`, from 1
+    on, is heard; without it, the first one that isn't silent. Frames come as `fit` makes them. `place` is where to
+    resume in that part: `position_after` of the unit before, which may be the last.
     Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """
     if unit_seconds < SHORTEST_UNIT_S:
@@ -57,15 +60,16 @@ def open_source(
             "--start must be 0 or more, --duration above 0, --loop 1 or more.",
         )
     if not (video or audio):
-        raise UsageError("both video and audio are switched off", "Leave out --no-video or --no-audio.")
-    if loops > 1 and path == "-":
-        raise UsageError("standard input can't be played twice", "Leave out --loop, or give a file.")
+        raise UsageError("neither picture nor sound is wanted", "Leave out --no-video or --no-audio.")
+    if loops > 1 and comes_by_pipe(path):
+        raise UsageError(f"{display_name(path)} can't be played twice", "Leave out --loop, or name a file.")
     return MediaSource(
         path,
         fit=fit,
         unit_seconds=unit_seconds,
         video=video,
         audio=audio,
+        audio_track=audio_track,
         start=start,
         duration=duration,
         loops=loops,
@@ -87,6 +91,7 @@ class MediaSource:
         unit_seconds: float,
         video: bool,
         audio: bool,
+        audio_track: int | None,
         start: float,
         duration: float | None,
         loops: int,
@@ -98,6 +103,7 @@ class MediaSource:
         self.dropped_samples = 0
         """Sound, in samples at 16 kHz, that belongs to no unit: too short to hold a token, or out of order."""
         self._fit, self._video, self._audio = fit, video, audio
+        self._audio_track = audio_track
         self._unit_seconds = unit_seconds
         self._start, self._duration, self._loops = start, duration, loops
         self._place = place or SourcePosition(start, start)
@@ -105,17 +111,26 @@ class MediaSource:
         self._play: Playback | None = self._open_at_place()
         self._shift, self._loop = self._place.clock - self._place.position, self._place.loop
         self.info: SourceInfo = self._play.info
-        known = self.info.duration
-        if known is not None and start >= known:
+        self.audio_track = self._play.audio_track
+        """Which sound track is heard, counted from 1; None without sound."""
+        if self._is_past_end(self._play):
+            end = self._play.end or 0.0
             self.close()
-            name = display_name(path)
-            raise UsageError(f"{name} ends at {known:.1f} s, before the start at {start:.1f} s", "Start earlier.")
+            raise UsageError(
+                f"{display_name(path)} ends at {end:.1f} s, before the start at {start:.1f} s", "Start earlier."
+            )
+        tracks = "If somebody speaks in it, look at the microphone or camera that sends it."
+        self._silence = SilenceWatch(self._warn_once, f"{tracks} --audio-track N takes another track, if there is one.")
+        self._behind: Behind | None = None
+        if self._play.is_live and not comes_by_pipe(path):
+            hint = "omnitide live --camera URL leaves pictures out and stays close; a smaller model is faster."
+            self._behind = Behind(self._warn_once, hint)
         self._units = self._all_units(self._play)
 
     @property
     def units_total(self) -> int | None:
         """How many units there will be, as far as the header tells."""
-        if self.info.duration is None:
+        if self.info.duration is None or self._start >= self.info.duration:
             return None
         seconds = min(self.info.duration - self._start, self._duration or math.inf)
         done = self._place.index - self._steps(self._place.position) - self._place.loop * self._units_in(seconds)
@@ -151,9 +166,9 @@ class MediaSource:
 
     def _open_at_place(self) -> Playback:
         """A live stream has no moment but now: there the session's clock goes on, and the stream begins as it comes."""
-        if local_path(self.path) is None and self._place.position != self._start:
+        if not is_file(self.path) and self._place.position != self._start:
             play = self._new_play(self._start)
-            if play.info.duration is None:
+            if play.is_live:
                 self._place = replace(self._place, position=self._start)
                 return play
             play.close()
@@ -161,8 +176,20 @@ class MediaSource:
 
     def _new_play(self, start: float) -> Playback:
         return Playback(
-            self.path, fit=self._fit, video=self._video, audio=self._audio, start=start, warn=self._warn_once
+            self.path,
+            fit=self._fit,
+            video=self._video,
+            audio=self._audio,
+            audio_track=self._audio_track,
+            start=start,
+            warn=self._warn_once,
         )
+
+    def _is_past_end(self, play: Playback) -> bool:
+        """Whether nothing is left behind the start, as far as the header says or reading has found."""
+        if self._is_resumed or not self._start:
+            return False
+        return play.end is not None and play.end <= self._start
 
     def _all_units(self, play: Playback) -> Iterator[MediaUnit]:
         index, begin = self._place.index, self._place.position
@@ -209,7 +236,9 @@ class MediaSource:
                 sound = None
             if frame is None and sound is None and play.end is not None and end == play.end:
                 return
-            yield _unit(index + step, self._shift, start, end, frame, sound)
+            self._silence.hear(sound)
+            unit = _unit(index + step, self._shift, start, end, frame, sound)
+            yield unit if self._behind is None else replace(unit, complete_at=self._behind.complete_at(unit.end))
 
     def _drop(self, sound: Stretch | None, play: Playback) -> None:
         if sound is None:
@@ -225,6 +254,13 @@ class MediaSource:
 
     def _report(self, play: Playback, end: float) -> None:
         """Say what only the end of a run tells."""
+        self._silence.end()
+        if play.format == "hls" and play.is_live and self._duration is None and not has_ended(self.path):
+            self._warn_once(
+                "source-interrupted",
+                f"the playlist {display_name(self.path)} no longer grows, and says nothing of an end",
+                "What came before was used; look whether the server still runs.",
+            )
         if end == self._start > 0 and not self._is_resumed:
             self._warn_once("source-ended", f"{display_name(self.path)} ends before {end:.1f} s", "Start earlier.")
         known = self.info.duration

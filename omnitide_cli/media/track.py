@@ -39,13 +39,10 @@ def shots(frames: Iterator[Timed | Lull]) -> Iterator[Shot]:
 class PictureTrack:
     """Pictures on the media clock, read forwards; holds two decoded frames and the last canvas."""
 
-    def __init__(
-        self, source: Iterator[Shot], fit: FrameFit, pixel_ratio: float, count_damage: Callable[[], None]
-    ) -> None:
+    def __init__(self, source: Iterator[Shot], fit: FrameFit, count_damage: Callable[[], None]) -> None:
         self._source = source
         self._count_damage = count_damage
         self._fit = fit
-        self._pixel_ratio = pixel_ratio
         self._origin = 0.0
         self._next = next(source, None)
         self._current: Shot | None = None
@@ -101,7 +98,7 @@ class PictureTrack:
     def _canvas(self, frame: av.VideoFrame) -> NDArray[np.uint8] | None:
         if self._shown is None or self._shown[0] is not frame:
             try:
-                picture = upright_picture(frame, self._fit, self._pixel_ratio)
+                picture = upright_picture(frame, self._fit)
             except (FFmpegError, MemoryError):  # pixels that libav can't convert, or a size that damage made up
                 picture = None
                 self._count_damage()

@@ -60,6 +60,8 @@ class SavedMedia:
     clock: float
     index: int
     loop: int
+    audio_track: int | None = None
+    """Which sound track is heard, counted from 1; None: nothing was said of it (also in files of before)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from omnitide_cli.session.resume import Resumption
 
 QUIT = "/quit"
+LATE_S = 1.0
+"""A live stream's unit that is taken in later than this comes in a burst with others."""
 
 Command = Callable[[str], None]
 """What a typed `/name argument` does, with its argument; called between units, on the engine's thread."""
@@ -81,6 +83,7 @@ class SessionLoop:
         self._unwritten = unwritten
         self._has_told_problem = False
         self._has_quit = False
+        self._told_left_out = False
         self._warnings_told = 0
         self._has_seen = resumption is not None
         """Something is in the history that a question can be about."""
@@ -156,7 +159,10 @@ class SessionLoop:
                     return
                 self._sink.watching(unit)
                 self._ingest(unit)
-                schedule.put_back(self._ask(schedule.due(unit.end)))
+                now = time.monotonic()
+                is_late = unit.complete_at is not None and now - unit.complete_at > LATE_S
+                schedule.put_back(self._ask(schedule.due(unit.end, now, is_late=is_late)))
+                self._tell_left_out(schedule)
             self._listen()
             if self._is_over:
                 return
@@ -287,3 +293,9 @@ class SessionLoop:
         for warning in self._source.warnings[self._warnings_told :]:
             self._emit(Notice(code=warning.code, message=warning.message, hint=warning.hint))
             self._warnings_told += 1
+
+    def _tell_left_out(self, schedule: Schedule) -> None:
+        if schedule.left_out and not self._told_left_out:
+            self._told_left_out = True
+            message = "the stream is late: a repeated question is asked once instead of several times in a row"
+            self._emit(Notice("questions-left-out", message, "a smaller model or shorter answers keep up"))

@@ -134,7 +134,8 @@ def plan_media(
     --start says where to begin in it.
     """
     local = local_path(source)
-    path = str(local.resolve()) if local is not None else None
+    is_regular = local is not None and (local.is_file() or not local.exists())
+    path = str(local.resolve()) if local is not None and is_regular else None
     size = local.stat().st_size if local is not None and local.is_file() else None
     names = {"source": display_name(source), "path": path, "size": size}
     if resumption is None:

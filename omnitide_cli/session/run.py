@@ -129,7 +129,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             engine = stack.enter_context(load_engine(manifest, files, prompt, chosen, interrupt, outputs))
             checkpointer = Checkpointer(
                 engine,
-                identity(its_model, chosen, replace(plan, source=kind.name_in_file(source, plan))),
+                identity(its_model, chosen, kind.as_opened(source, plan)),
                 schedule,
                 outputs.sink,
                 kind.position_after(source),

@@ -43,6 +43,9 @@ class Schedule:
         self._repeated = list(repeated)
         self._last = list(last)
         self._asked_until: list[float | None] = [None] * len(self._repeated)  # None: the stream has not begun
+        self._asked_at: list[float] = [-math.inf] * len(self._repeated)  # on the computer's clock
+        self.left_out = 0
+        """Repeated questions that were not asked, since a stream that is late would have had them in a burst."""
         self._waiting: list[str] = []
         self._closed_at: float | None = None
         self._clock = 0.0
@@ -78,8 +81,12 @@ class Schedule:
         self._clock = clock
         self._asked_until = [clock if until is None else until for until in self._asked_until]
 
-    def due(self, clock: float) -> list[str]:
-        """Questions to ask after a unit that ends at `clock` seconds."""
+    def due(self, clock: float, now: float = 0.0, *, is_late: bool = False) -> list[str]:
+        """Questions to ask after a unit that ends at `clock` seconds. `now` is the computer's time.
+
+        When a live stream is late, because the process was stopped or an answer took long, its seconds come in a burst:
+        then a repeated question is not asked again before half of its interval has passed for the user, too.
+        """
         questions: list[str] = []
         while self._timed and self._timed[0].at <= clock:
             self._asked.append(self._timed.pop(0))
@@ -88,6 +95,10 @@ class Schedule:
             # Floors are compared and not times added up: a tenth of a second has no exact float.
             if _periods(clock, question.seconds) > _periods(self._asked_until[index] or 0.0, question.seconds):
                 self._asked_until[index] = clock
+                if is_late and now - self._asked_at[index] < question.seconds / 2:
+                    self.left_out += 1
+                    continue
+                self._asked_at[index] = now
                 questions.append(question.text)
         self._clock = clock
         return questions

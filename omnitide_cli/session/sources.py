@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,7 +62,10 @@ class SourceKind(Protocol):
     def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> Any: ...
     def aspect_ratio(self, source: Any) -> float | None: ...
     def name(self, source: Any) -> str: ...
-    def name_in_file(self, source: Any, plan: SavedMedia) -> str: ...
+    def as_opened(self, source: Any, plan: SavedMedia) -> SavedMedia:
+        """The plan with what only the open source tells: what a saved session goes on with."""
+        ...
+
     def position_after(self, source: Any) -> Callable[[MediaUnit], SourcePosition]: ...
 
     def reaches_end(self, source: Any, plan: SavedMedia, clock: float) -> bool:
@@ -86,6 +89,7 @@ class WatchedFile:
     image_tokens: int | None = None
     video: bool = True
     audio: bool = True
+    audio_track: int | None = None
     is_paced: bool = False
     stays: bool = True
     nothing_asked: str = "no question will be asked; --ask TEXT asks one at the end"
@@ -112,6 +116,7 @@ class WatchedFile:
             "image_tokens": self.image_tokens,
             "video": self.video,
             "audio": self.audio,
+            "audio_track": self.audio_track,
             "start": self.start,
             "duration": self.duration,
             "loops": self.loop,
@@ -126,6 +131,7 @@ class WatchedFile:
                 unit_seconds=plan.unit_seconds,
                 video=plan.video,
                 audio=plan.audio and manifest.hears,
+                audio_track=plan.audio_track,
                 start=plan.start,
                 duration=plan.duration,
                 loops=plan.loops,
@@ -142,8 +148,8 @@ class WatchedFile:
     def name(self, source: MediaSource) -> str:
         return self.source if self.source == STANDARD_INPUT else display_name(self.source)
 
-    def name_in_file(self, source: MediaSource, plan: SavedMedia) -> str:
-        return plan.source
+    def as_opened(self, source: MediaSource, plan: SavedMedia) -> SavedMedia:
+        return replace(plan, audio_track=source.audio_track or plan.audio_track)
 
     def position_after(self, source: MediaSource) -> Callable[[MediaUnit], SourcePosition]:
         return source.position_after
@@ -209,8 +215,8 @@ class LiveDevices:
     def name(self, source: LiveSource) -> str:
         return source.name
 
-    def name_in_file(self, source: LiveSource, plan: SavedMedia) -> str:
-        return source.name
+    def as_opened(self, source: LiveSource, plan: SavedMedia) -> SavedMedia:
+        return replace(plan, source=source.name)
 
     def position_after(self, source: LiveSource) -> Callable[[MediaUnit], SourcePosition]:
         return lambda unit: SourcePosition(clock=unit.end, index=unit.index + 1)

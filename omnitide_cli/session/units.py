@@ -106,20 +106,28 @@ def read(
     loop: int | None = None,
     video: bool | None = None,
     audio: bool | None = None,
+    audio_track: int | None = None,
     pace: Literal["fast", "realtime"] = "fast",
 ) -> UnitStream:
     """The units of a file, a stream (http, rtsp, …) or standard input (`-`), cut as the session's model needs them.
 
     `start` and `duration` choose a part of it, in seconds; `loop` plays that part so many times; `video=False` and
-    `audio=False` leave a sense out. `pace="realtime"` gives each unit no earlier than a live stream would.
-    A resumed session goes on where its source was left, unless `start` is given; one that has seen other sources
-    before goes on with its clock and its count.
+    `audio=False` leave a sense out; `audio_track`, from 1 on, chooses one of several sound tracks. `pace="realtime"`
+    gives each unit no earlier than a live stream would. A resumed session goes on where its source was left, unless
+    `start` is given; one that has seen other sources before goes on with its clock and its count.
 
     Raises SourceError when it can't be read, UsageError when it doesn't hold what is asked for, SessionFileError when a
     resumed session was watching another source.
     """
     name = os.fspath(source)
-    wanted = {"start": start, "duration": duration, "loop": loop, "video": video, "audio": audio}
+    wanted = {
+        "start": start,
+        "duration": duration,
+        "loop": loop,
+        "video": video,
+        "audio": audio,
+        "audio_track": audio_track,
+    }
     watched = WatchedFile(
         name,
         unit_seconds=for_.unit_seconds,
@@ -133,7 +141,7 @@ def read(
     if resumption is None and goes_on:
         plan = replace(plan, clock=for_.clock, index=for_.next_index)
     opened = watched.open(for_.manifest, plan, _no_signals(), resumed=goes_on)
-    for_.attach(plan, watched.title, opened.position_after)
+    for_.attach(watched.as_opened(opened, plan), watched.title, opened.position_after)
     return UnitStream(opened, for_, paced=pace == "realtime")
 
 
@@ -153,7 +161,7 @@ def open_live(
     devices = LiveDevices(camera, mic, duration, unit_seconds=for_.unit_seconds, image_tokens=for_.image_tokens)
     plan = replace(devices.plan(set(), for_.resumption), clock=for_.clock, index=for_.next_index)
     opened = devices.open(for_.manifest, plan, _no_signals(), resumed=for_.resumption is not None)
-    plan = replace(plan, source=devices.name_in_file(opened, plan))
+    plan = devices.as_opened(opened, plan)
     for_.attach(plan, opened.name, devices.position_after(opened))
     return UnitStream(opened, for_)
 

@@ -30,6 +30,7 @@ class FakeCapture:
 
     def __init__(self, frames: int, hang: bool = False) -> None:
         self.left, self.hang, self.released = frames, hang, False
+        self.position = None
 
     def grab(self) -> bool:
         if self.hang and self.left == 0:
@@ -38,11 +39,8 @@ class FakeCapture:
         time.sleep(0.005)
         return self.left >= 0
 
-    def retrieve(self) -> tuple[bool, Any]:
-        return True, np.zeros((8, 8, 3), np.uint8)
-
-    def get(self, propId: int, /) -> float:
-        return -1.0
+    def canvas(self, fit: FrameFit) -> Any:
+        return np.zeros((8, 8, 3), np.uint8)
 
     def release(self) -> None:
         self.released = True
@@ -53,7 +51,7 @@ def captures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCapture]]:
     """What opening the camera gives, one after the other; then nothing any more."""
     waiting: list[FakeCapture] = []
     monkeypatch.setattr(camera, "refuse_missing", lambda address: None)
-    monkeypatch.setattr(camera, "open_capture", lambda address: waiting.pop(0) if waiting else FakeCapture(0))
+    monkeypatch.setattr(camera, "open_capture", lambda address, tell: waiting.pop(0) if waiting else FakeCapture(0))
     monkeypatch.setattr(device_thread, "FIRST_WAIT_S", 0.02)
     FakeCapture.over.clear()
     yield waiting
@@ -138,7 +136,7 @@ def test_a_camera_with_no_picture_at_all(captures: list[FakeCapture]) -> None:
 
 
 def test_a_driver_that_fails_oddly_is_an_error_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(address: str) -> None:
+    def fail(address: str, tell: object) -> None:
         raise RuntimeError("odd")
 
     monkeypatch.setattr(camera, "open_capture", fail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from omnitide_cli.media.capture import DeviceCapture
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.live_pictures import MOST_WAITING, STAYS_S, PictureQueue, Thinning
 from omnitide_cli.media.live_sound import SoundQueue
@@ -143,13 +144,17 @@ def test_a_slow_camera_stays_on_screen_but_not_for_ever() -> None:
     assert STAYS_S == 2.0
 
 
-def test_colours_are_those_of_a_viewer() -> None:
-    queue = PictureQueue(FIT, 1.0)
-    queue.start(0.0)
-    queue.put(0.5, np.full((8, 8, 3), (255, 0, 0), np.uint8))  # OpenCV's blue
-    picture = queue.take(0)
-    assert picture is not None
-    assert picture.canvas[0, 0].tolist() == [0, 0, 255]
+def test_colours_of_a_device_are_those_of_a_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Driver:
+        def __init__(self, *_: object) -> None: ...
+
+        def retrieve(self) -> tuple[bool, object]:
+            return True, np.full((8, 8, 3), (255, 0, 0), np.uint8)  # OpenCV's blue
+
+    monkeypatch.setattr("cv2.VideoCapture", Driver)
+    canvas = DeviceCapture("0").canvas(FIT)
+    assert canvas is not None
+    assert canvas[0, 0].tolist() == [0, 0, 255]
 
 
 def test_waiting_pictures_are_bounded_and_counted() -> None:

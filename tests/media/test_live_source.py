@@ -9,6 +9,7 @@ from omnitide_cli.errors import UsageError
 from omnitide_cli.media import FrameFit, MediaUnit, open_live
 from omnitide_cli.media.device_thread import Link
 from omnitide_cli.media.live import LiveSource
+from omnitide_cli.media.standstill import Pulse
 from omnitide_cli.media.unit import LEFT_CONTEXT, RIGHT_CONTEXT, SAMPLE_RATE
 
 BLOCK = 320
@@ -185,3 +186,34 @@ def test_closing_ends_the_stream() -> None:
 def test_nothing_to_see_and_nothing_to_hear() -> None:
     with pytest.raises(UsageError, match="both --camera and --mic are none"):
         open_live("none", "none", fit=FrameFit.square(8))
+
+
+def test_a_process_that_was_stopped_tells_a_gap_and_makes_no_empty_units() -> None:
+    world = World()
+    pulse = world.source.pulse = Pulse(world.source.stood_still, lambda: world.now)
+    for _ in range(24):
+        world.pass_time(0.1)
+        pulse.beat()
+    found = world.units()
+    world.now = world.card_s = world.frame_s = round(world.now + 8.2, 6)  # nothing runs, nothing is heard
+    found += world.units()
+    for _ in range(20):
+        world.pass_time(0.1)
+        found += world.units()
+    assert [(unit.index, unit.start) for unit in found] == [(0, 0), (1, 1), (2, 2), (3, 10), (4, 11)]
+    assert all(unit.frame is not None and unit.audio is not None for unit in found)
+    assert codes(world) == ["stood-still"]
+    assert "from 2.4 s to 10.6 s" in world.source.warnings[0].message
+    assert world.source.lost_sound_s == 0
+    assert world.source.dropped_frames == 0
+    assert max(world.now - unit.complete_at for unit in found[2:] if unit.complete_at) < 3
+
+
+def test_a_slow_model_is_no_standstill() -> None:
+    world = World()
+    pulse = world.source.pulse = Pulse(world.source.stood_still, lambda: world.now)
+    for _ in range(60):
+        world.pass_time(0.25)  # the thread that beats goes on, while nobody takes units
+        pulse.beat()
+    assert len(world.units()) == 14
+    assert "stood-still" not in codes(world)

@@ -166,3 +166,18 @@ def test_the_end_is_asked_again_only_after_more_was_seen() -> None:
     assert again.final() == []
     again.due(4)
     assert again.final() == ["end"]
+
+
+def test_a_burst_of_late_seconds_asks_a_repeated_question_once() -> None:
+    schedule = Schedule(timed=[Timed(5, "once")], repeated=[Repeated(2, "r")])
+    assert schedule.due(2, 100.0) == ["r"]
+    burst = [schedule.due(clock, 108.0 + clock / 100, is_late=True) for clock in range(3, 11)]
+    assert [question for questions in burst for question in questions] == ["r", "once"]
+    assert schedule.left_out == 3
+    assert schedule.due(12, 110.0) == ["r"]
+
+
+def test_a_model_that_is_always_late_is_still_asked() -> None:
+    schedule = Schedule(repeated=[Repeated(2, "r")])
+    asked = [schedule.due(clock, 3.0 * clock, is_late=True) for clock in range(1, 9)]
+    assert [question for questions in asked for question in questions] == ["r"] * 4
