@@ -80,7 +80,7 @@ class StreamCapture:
             read_s = PLAYLIST_TIMEOUT_S if ".m3u" in address.lower() else READ_TIMEOUT_S
             self._container = open_container(address, (OPEN_TIMEOUT_S, read_s))
         except SourceError as error:
-            raise DeviceError(f"the camera gives no picture: {error.message}", error.hint) from error
+            raise DeviceError(f"the camera delivers no picture: {error.message}", error.hint) from error
         stream = picture_stream(self._container)
         if stream is None:
             self._container.close()
