@@ -66,7 +66,7 @@ class Microphone(Link):
                     self.up()
                 waits_from = time.monotonic()
                 (self._closing if self.connected else self._first_block).wait(0.1)
-                if time.monotonic() - waits_from > SILENT_S / 2:  # the process was stopped, the device was not
+                if time.monotonic() - waits_from > STOPPED_S:  # the process was stopped, the device was not
                     self._heard_at = time.monotonic()
         except sounddevice.PortAudioError as error:
             raise DeviceError(f"the microphone {self.device} failed: {error}", _hint(sounddevice)) from error
