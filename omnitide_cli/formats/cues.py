@@ -27,6 +27,12 @@ class Cue:
     """Where within `text` the second time stands."""
 
     @property
+    def name(self) -> str:
+        """The line before its times, if there is one."""
+        above = self.text.partition("-->")[0].rpartition("\n")[0]
+        return above.rpartition("\n")[2]
+
+    @property
     def words(self) -> str:
         """What is shown."""
         return self.text.partition("-->")[2].partition("\n")[2]
@@ -79,13 +85,14 @@ def ordered(blocks: list[Cue], suffix: str) -> str:
         start = cue.start or 0.0
         following = merged[number].start if number < len(merged) else None
         end = cue.end if following is None else min(cue.end, max(following, start + SHORTEST_S))
-        parts.append(block(suffix, number, start, end, cue.words))
+        parts.append(block(suffix, number, start, end, cue.words, cue.name))
     return "\n\n".join(parts) + ("\n" if parts else "")
 
 
-def block(suffix: str, number: int, start: float, end: float, words: str) -> str:
-    """A cue's lines, without an empty one around them."""
-    name = f"{number}\n" if suffix == ".srt" else ""
+def block(suffix: str, number: int, start: float, end: float, words: str, name: str = "") -> str:
+    """A cue's lines, without an empty one around them. `name`: what WebVTT calls it, which no player shows; SubRip has
+    numbers in its place."""
+    name = f"{number}\n" if suffix == ".srt" else f"{name}\n" if name else ""
     return f"{name}{stamp(start, suffix)} --> {stamp(end, suffix)}\n{words}"
 
 

@@ -281,7 +281,7 @@ class TranscriptSink(Sink):
         self._number += 1
         start, end = answer.at, answer.at + cues.LONGEST_S
         gap = "\n" if self._file.end else ""
-        text = cues.block(self._suffix, self._number, start, end, words)
+        text = cues.block(self._suffix, self._number, start, end, words, answer.wall or "")
         before = len(f"{gap}{text[: text.index(' --> ')]}".encode("utf-8", "replace"))
         width = len(cues.stamp(start, self._suffix))
         begin = self._file.end + before - width

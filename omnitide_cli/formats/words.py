@@ -14,6 +14,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def moment(seconds: float, wall: str | None) -> str:
+    """Media time, and the time of day where there is one: 0:08, 12:30 14:03:22."""
+    return f"{clock(seconds)} {wall[11:19]}" if wall else clock(seconds)
+
+
 def stretch(start: float, end: float) -> str:
     """A stretch of media time: 12:31–12:33, or 40:10 for one second or less."""
     return clock(start) if end - start <= 1.0 + 1e-6 else f"{clock(start)}–{clock(end)}"

@@ -23,7 +23,17 @@ from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Summary, UnitIngested
 from omnitide_cli.runtime.kv_state import SessionSnapshot
-from omnitide_cli.runtime.options import CacheType, EngineOptions, FlashAttention, Layout, ModelFiles, Policy, Positions
+from omnitide_cli.runtime.options import (
+    POLICIES,
+    CacheType,
+    EngineOptions,
+    FlashAttention,
+    Layout,
+    ModelFiles,
+    Policy,
+    Positions,
+    is_own_policy,
+)
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedQuestions
 from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
@@ -41,7 +51,8 @@ E = TypeVar("E", bound=Event)
 class Options(TypedDict, total=False):
     """Settings of a session, each under the name of its flag on the command line (`omnitide watch --help`)."""
 
-    policy: Policy
+    policy: Policy | str
+    """A known one, or FILE.py:FUNCTION."""
     layout: Layout
     positions: Positions
     high_watermark: int
@@ -50,6 +61,8 @@ class Options(TypedDict, total=False):
     image_sinks: int
     audio_sinks: int
     text_budget: int
+    sinks: int
+    min_pages: int
     max_answer_tokens: int
     temperature: float
     seed: int
@@ -390,8 +403,9 @@ def _settings(options: Options) -> dict[str, Any]:
     for name, value in options.items():
         if name not in hints:
             raise TypeError(f"'{name}' is no option; there are: {', '.join(hints)}")
-        choices = get_args(hints[name])
-        if choices and value is not None and value not in choices:
+        choices = POLICIES if name == "policy" else get_args(hints[name])
+        is_known = value is None or value in choices or (name == "policy" and is_own_policy(str(value)))
+        if choices and not is_known:
             raise UsageError(f"{name}={value!r}: there is no such {name}", f"choose from {', '.join(choices)}")
     return dict(options)
 

@@ -105,8 +105,9 @@ def test_a_real_file_is_what_the_document_says(saved: tuple[bytes, Any]) -> None
     assert max(cells) + 1 == header["engine"]["used_cells"]
     assert mrope in (0, 1)
 
-    turned, n_layers, n_rows, n_original = state.record("Keys and values of every token")
-    assert (turned, n_rows) == (0, len(cells))
+    stored, _, context, n_layers, n_rows, n_original = state.record("Keys and values of every token")
+    assert (stored, n_rows) == (4, len(cells))
+    assert context >= header["engine"]["used_cells"]
     layers = [state.record("The shape of a layer") for _ in range(n_layers)]
     rows = [state.record("An original key's row") for _ in range(n_original)]
     assert n_original > 0

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import omnitide_cli as omnitide
+from omnitide_cli.runtime.options import EngineOptions
 
 from .conftest import EXAMPLE, ROOT
 
@@ -44,3 +49,29 @@ def test_every_public_name_is_in_it() -> None:
     for name in vars(omnitide.errors):
         if isinstance(getattr(omnitide.errors, name), type) and name[0].isupper() and name != "ClassVar":
             assert f"`{name}`" in text, name
+
+
+def test_options_are_the_settings_of_the_command_line() -> None:
+    own = {"unit_tokens", "least_ctx", "costs_file"}  # which follow from the model, the file and the machine
+    assert set(get_type_hints(omnitide.Options)) == {field.name for field in fields(EngineOptions)} - own
+
+
+def test_what_is_no_choice_is_said() -> None:
+    with pytest.raises(omnitide.errors.UsageError, match="there is no such layout"):
+        omnitide.load(layout="best")  # type: ignore[arg-type]
+    with pytest.raises(omnitide.errors.UsageError, match="there is no such policy"):
+        omnitide.load(policy="best")
+    with pytest.raises(TypeError, match="'watermark' is no option"):
+        omnitide.load(watermark=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("code", ["import omnitide_cli", "import omnitide_cli.app"])
+def test_importing_loads_nothing_heavy(code: str) -> None:
+    heavy = "{'numpy', 'llama_cpp', 'av', 'cv2', 'omnitide_cli._omnitide'}"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}, sys; print({heavy} & set(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "set()\n"

@@ -43,7 +43,7 @@ def test_a_user_of_the_whole_public_face_is_typed_strictly(installed: Installed,
 
 def test_strict_types_find_what_is_wrong(installed: Installed, tmp_path: Path) -> None:
     lines = (
-        'omnitide.load(policy="best")',
+        'omnitide.load(layout="best")',
         'omnitide.load(high_watermark="2000")',
         "omnitide.load(no=1)",
         "omnitide.read('talk.mp4')",
