@@ -5,6 +5,7 @@ Nothing heavy is imported here: `--help` and shell completion answer as fast as 
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, NoReturn
 
@@ -13,6 +14,7 @@ import typer
 from omnitide_cli import __version__
 from omnitide_cli.commands.lazy import Entry, lazily
 from omnitide_cli.commands.run import run
+from omnitide_cli.errors import INTERRUPTED
 from omnitide_cli.session.global_options import GlobalOptions
 
 COMMANDS = {
@@ -73,4 +75,7 @@ def _global(
 
 def main() -> NoReturn:
     """The entry point."""
-    sys.exit(run(app, sys.argv[1:]))
+    code = run(app, sys.argv[1:])
+    if code == INTERRUPTED:  # the same Ctrl-C may come once more, and all is done by now
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)

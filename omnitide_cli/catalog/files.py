@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from omnitide_cli.catalog import hub
+from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, Manifest, ModelFile, load_manifest, read_manifest
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.options import ModelFiles
@@ -21,7 +22,7 @@ def find_manifest(model: str | None) -> Manifest:
     """
     if model is None:
         return load_manifest(DEFAULT_MODEL)
-    path = Path(model).expanduser()
+    path = expanded(model)
     if path.suffix == ".toml":
         return read_manifest(path)
     if path.suffix == ".gguf":
@@ -40,7 +41,7 @@ def fetch_files(manifest: Manifest, mmproj: str | None = None, notify: hub.Notif
 
     Raises ModelError: a file is missing, can't be downloaded or isn't what the manifest says.
     """
-    projector = ModelFile(path=str(Path(mmproj).expanduser().absolute())) if mmproj else manifest.mmproj
+    projector = ModelFile(path=str(expanded(mmproj).absolute())) if mmproj else manifest.mmproj
     missing = [file for file in (manifest.model, projector) if file and file.repo and hub.cached(file) is None]
     if missing and hub.is_offline():
         here = "is" if len(missing) == 1 else "are"

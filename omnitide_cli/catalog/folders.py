@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
 import warnings
 from pathlib import Path
+
+from omnitide_cli.errors import UsageError
 
 
 def config_dir() -> Path:
@@ -37,13 +41,43 @@ def state_dir() -> Path:
 
 def hub_dir() -> Path | None:
     """Downloaded weights; None is Hugging Face's own folder, so that what other tools have fetched is found."""
-    return cache_dir() / "hub" if os.environ.get("OMNITIDE_HOME") else None
+    elsewhere = not _has_home() and not {"HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"} & os.environ.keys()
+    return cache_dir() / "hub" if elsewhere or os.environ.get("OMNITIDE_HOME") else None
+
+
+def expanded(path: str | Path) -> Path:
+    """With a ~ at its beginning replaced. Raises UsageError where nobody knows by what."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{path}: no home folder is known for it", "write the whole path, or set HOME") from error
+
+
+def _has_home() -> bool:
+    """Whether this user has a home; in containers the user number may be unknown and HOME unset."""
+    return os.path.expanduser("~") != "~"  # noqa: PTH111 - Path raises an error instead
+
+
+def _in_temporary_folder() -> Path:
+    """For users without a home: what is kept here lasts as long as the machine runs. Raises UsageError."""
+    folder = Path(tempfile.gettempdir()) / f"omnitide-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        known = folder.lstat()
+    except OSError as error:
+        message = f"this user has no home folder, and {folder} can't be made: {error.strerror}"
+        raise UsageError(message, "set OMNITIDE_HOME to a folder") from error
+    if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.getuid():  # anyone may put one there
+        raise UsageError(f"this user has no home folder, and {folder} is not its own", "set OMNITIDE_HOME to a folder")
+    return folder
 
 
 def _folder(kind: str) -> Path:
     home = os.environ.get("OMNITIDE_HOME")
     if home:
-        return Path(home).expanduser() / kind
+        return expanded(home) / kind
+    if not _has_home():
+        return _in_temporary_folder() / kind
     import platformdirs
 
     folders = {

@@ -247,6 +247,10 @@ Seed = Annotated[
     int | None, option("--seed", ANSWERS, "Random seed for temperatures above 0.", min=0, show_default="0")
 ]
 
+ShowThoughts = Annotated[
+    bool, option("--show-thoughts", ANSWERS, "Keep what models think aloud (<think>) in their answers.")
+]
+
 Ctx = Annotated[
     int | None,
     option(

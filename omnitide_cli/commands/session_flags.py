@@ -43,6 +43,7 @@ def _shared(
     max_answer_tokens: options.MaxAnswerTokens = None,
     temperature: options.Temperature = None,
     seed: options.Seed = None,
+    show_thoughts: options.ShowThoughts = False,
     ctx: options.Ctx = None,
     threads: options.Threads = None,
     gpu_layers: options.GpuLayers = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from omnitide_cli.formats.words import clock, counted, one_line, printable, size
 from omnitide_cli.runtime.events import Migration, Retention
@@ -28,7 +29,8 @@ def headline(snapshot: SessionSnapshot, now: float | None = None) -> str:
     else:
         life = f"ended unexpectedly (killed?), last seen {age}"
     words = f"{name}: {life}, at {clock(max(snapshot.clock, 0.0))} of the media"
-    if snapshot.checkpoint and not state.running and not snapshot.ended:
+    was_killed = not state.running and not snapshot.ended
+    if was_killed and snapshot.checkpoint and Path(snapshot.checkpoint).is_file():
         words += f"; --resume {printable(snapshot.checkpoint)} continues it, or --resume last"
     return words
 

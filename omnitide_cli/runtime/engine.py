@@ -51,6 +51,7 @@ from omnitide_cli.runtime.step import Step
 from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.runtime.template import TokenTemplate
+from omnitide_cli.runtime.thoughts import Thoughts
 from omnitide_cli.runtime.view import CELL_LETTERS
 
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
@@ -307,7 +308,7 @@ class Engine:
         began = time.perf_counter()
         template, session = self._template, self._session
         tokens = self._model.tokenize(question, special=False)
-        spoken: list[str] = []
+        thoughts = Thoughts(shown=self._options.show_thoughts)
         count, first, stop = 0, 0.0, "interrupted"
         recalled: Recalled | None = None
         with suppress(Interrupted):
@@ -337,9 +338,8 @@ class Engine:
                             first = time.perf_counter()
                         characters = decoder.decode(piece or b"", final=piece is None)
                         count += piece is not None
-                        if characters:
-                            spoken.append(characters)
-                            yield AnswerDelta(at=at, text=characters)
+                        if shown := thoughts.take(characters, final=piece is None):
+                            yield AnswerDelta(at=at, text=shown)
                         if piece is None:
                             stop = "eos"
                             break
@@ -350,7 +350,12 @@ class Engine:
                     session.generate_end(template.response_suffix)
                     if self._recaller:
                         self._recaller.note_words(asked, question)
-                        self._recaller.note_words(asked + 1, "".join(spoken).strip())
+                        self._recaller.note_words(asked + 1, thoughts.answer)
+        if rest := thoughts.take("", final=True):
+            yield AnswerDelta(at=at, text=rest)
+        if stop == "length" and thoughts.is_thinking:
+            message = f"the model was still thinking after {count} tokens, and has not answered to the end"
+            yield Notice("thoughts-too-long", message, "raise --max-answer-tokens; --show-thoughts shows the thoughts")
         self._rearm()
         ended = time.perf_counter()
         totals = self._totals
@@ -362,13 +367,14 @@ class Engine:
             at=at,
             unit=totals.last_unit,
             question=question,
-            text="".join(spoken).strip(),
+            text=thoughts.answer,
             tokens=count,
             ttft_ms=(first - began) * 1000 if first else 0.0,
             tokens_per_s=speed,
             stop=stop,
             recalled=recalled.moments if recalled else (),
             wall=self._clock.wall(at),
+            thought_tokens=thoughts.tokens,
         )
         maintaining = time.perf_counter()
         maintenance, _ = self._maintain(totals.last_unit)

@@ -252,6 +252,8 @@ class Answer(Event):
     """What came back for the question, in the order of time; empty where nothing did."""
     wall: str | None = None
     """Time of day at media second `at`, as the session's `wall`; null for what isn't live."""
+    thought_tokens: int = 0
+    """Of `tokens`, what the model thought aloud; left out of `text` unless --show-thoughts is given."""
 
 
 @dataclass(frozen=True, slots=True)

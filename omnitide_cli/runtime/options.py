@@ -74,6 +74,7 @@ class EngineOptions(Knobs):
     max_answer_tokens: int = DEFAULT_MAX_ANSWER_TOKENS
     temperature: float = 0.0
     seed: int = 0
+    show_thoughts: bool = False  # of models that think aloud; they cost answer tokens in any case
     costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
     recall_layers: tuple[int, ...] = ()  # whose keys and queries find what a question asks for; none: no recall
     recall_threshold: float = 1.3  # by how much the best moment must stand out

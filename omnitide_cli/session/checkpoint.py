@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.errors import OmniTideError, RuntimeFailure, UsageError
 from omnitide_cli.runtime.events import Notice, SessionSaved
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
@@ -68,8 +69,6 @@ class Checkpointer:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._writing: Future[float] | None = None
         self._has_written = self._has_failed = self._is_finished = False
-        self.latest_file = ""
-        """Where the last checkpoint is, once there is one."""
         if file is not None and not engine.can_save:
             raise UsageError("a session on llama.cpp's own memory can't be saved", "leave out --save-session")
         if self._adopted is not None:
@@ -79,6 +78,11 @@ class Checkpointer:
     def saves(self) -> bool:
         """Whether the session will be in a file when it is ended early."""
         return self._file is not None or self._has_written or self._writing is not None
+
+    @property
+    def left_by_a_kill(self) -> str:
+        """The file that the session goes on from if it is killed, once it is there; empty: none will be."""
+        return str(self._checkpoint.absolute()) if self._every_s > 0 or self._adopted is not None else ""
 
     def took(self, unit: MediaUnit) -> None:
         """A unit is in the history."""
@@ -101,7 +105,7 @@ class Checkpointer:
             raise UsageError("/save needs a file name", "for example /save monday.tide")
         if not self._engine.can_save:
             raise UsageError("a session on llama.cpp's own memory can't be saved", "run it without --policy full")
-        path = Path(name).expanduser()
+        path = expanded(name)
         check_writable(path, "/save")
         write_session(path, self._session())
         saves.remember(path)
@@ -136,12 +140,13 @@ class Checkpointer:
             write_session(file, session)
         except RuntimeFailure as error:
             elsewhere = saves.checkpoint_path(self._identity.media.source)
-            with suppress(OmniTideError, OSError):
+            try:
                 saves.make_room(elsewhere.parent)
                 write_session(elsewhere, session)
-                self._tell(elsewhere, self._place.clock)
-                raise RuntimeFailure(error.message, f"the session is in {elsewhere} instead") from error
-            raise
+            except (OmniTideError, OSError):
+                raise error from None
+            self._tell(elsewhere, self._place.clock)
+            raise RuntimeFailure(error.message, f"the session is in {elsewhere} instead") from error
         saves.remember(file)
         if self._adopted is not None:
             saves.forget(self._adopted)
@@ -179,7 +184,6 @@ class Checkpointer:
         try:
             self._written_at = writing.result()
             self._has_written, self._has_failed = True, False
-            self.latest_file = str(self._checkpoint)
         except (OmniTideError, OSError) as error:
             if not self._has_failed:
                 message = f"no checkpoint could be written: {getattr(error, 'strerror', None) or error}"
@@ -191,7 +195,6 @@ class Checkpointer:
         """Go on in the checkpoint of a killed session, unless another session does so already."""
         try:
             self._claim = saves.Claim(checkpoint)
-            self.latest_file = str(checkpoint)
         except OSError:
             self._adopted = None
             self._checkpoint = self._file or saves.checkpoint_path(self._identity.media.source)

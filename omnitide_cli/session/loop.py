@@ -74,6 +74,8 @@ class SessionLoop:
         self._resumption = resumption
         self._source = source
         self._published = Publisher(runtime_dir(), engine.kv_state)
+        if checkpointer:
+            self._published.checkpoint = checkpointer.left_by_a_kill
         self._sink = sink
         self._interrupt = interrupt
         self._prompt = prompt or Silence()
@@ -237,7 +239,6 @@ class SessionLoop:
     def _rest(self) -> None:
         if self._checkpointer:
             self._checkpointer.rest()
-            self._published.checkpoint = self._checkpointer.latest_file
         if (problem := self._published.problem) and not self._has_told_problem:
             self._has_told_problem = True
             self._emit(Notice("not-published", f"inspect-kv can't show this session: {problem}"))

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from omnitide_cli import __version__
 from omnitide_cli.addresses import DEVICES, HIDDEN, SCHEME, display_name
+from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.errors import SessionFileError, UsageError
 from omnitide_cli.media import SourcePosition
 from omnitide_cli.media.container import local_path
@@ -182,7 +183,7 @@ def position_of(media: SavedMedia) -> SourcePosition:
 def saved_model(model: str | None, files: ModelFiles, system_text: str) -> SavedModel:
     """The model as a session file knows it; `model` is what the user called it."""
     is_path = model is not None and Path(model).suffix in (".gguf", ".toml")
-    name = str(Path(model).expanduser().absolute()) if model is not None and is_path else files.name
+    name = str(expanded(model).absolute()) if model is not None and is_path else files.name
     encoders = fingerprint(files.mmproj) if files.mmproj is not None else None
     return SavedModel(name, fingerprint(files.model), encoders, system_text)
 

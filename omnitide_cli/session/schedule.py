@@ -190,7 +190,7 @@ def read_questions(path: Path) -> tuple[list[Timed], list[str]]:
     Without "at" a question is asked after the last unit. Raises UsageError naming the line.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_bytes().decode("utf-8-sig").split("\n")  # at no other character that some take for an end
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"--questions {path}: can't be read: {reason}", "give a JSONL file of questions") from error

@@ -55,7 +55,7 @@ def omnitide(
 ) -> Callable[..., Result]:
     """Run a command line in this process, in an empty folder, with an empty home."""
     folder = tmp_path / "work"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("OMNITIDE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -15,7 +15,7 @@ from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Retention
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Notice, Retention
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
 PICTURE = np.zeros((112, 112, 3), np.uint8)
@@ -156,3 +156,41 @@ def test_what_is_not_live_has_no_time_of_day(engine: Engine) -> None:
     assert taken
     assert answer
     assert (taken.wall, taken.lag_ms, answer.wall) == (None, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("shows", "text"), [(False, "A red circle."), (True, "<think>red? yes</think>\nA red circle.")]
+)
+def test_thoughts_cost_tokens_and_are_left_out(
+    manifest: Manifest, demo_files: ModelFiles, monkeypatch: pytest.MonkeyPatch, shows: bool, text: str
+) -> None:
+    """Case 37, with the demo model's own tokens said as another model would say them."""
+    pieces = iter([b"<th", b"ink>red?", b" yes</", b"think>\nA", b" red", b" circle.", None])
+    with Engine.open(demo_files, manifest.prompt, EngineOptions(threads=2, show_thoughts=shows)) as engine:
+        spoken = engine.session.generate_next
+
+        def speak() -> bytes | None:
+            spoken()
+            return next(pieces)
+
+        monkeypatch.setattr(engine.session, "generate_next", speak)
+        engine.start("test")
+        engine.ingest(UNIT)
+        events = list(engine.ask("What do you see?", 1.0))
+        engine.session.check()
+    assert "".join(event.text for event in events if isinstance(event, AnswerDelta)).strip() == text
+    (answer,) = [event for event in events if isinstance(event, Answer)]
+    assert (answer.text, answer.tokens, answer.thought_tokens) == (text, 6, 4)
+
+
+def test_a_thought_without_an_end_is_told(
+    manifest: Manifest, demo_files: ModelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open(demo_files, manifest.prompt, EngineOptions(threads=2, max_answer_tokens=3)) as engine:
+        spoken = engine.session.generate_next
+        monkeypatch.setattr(engine.session, "generate_next", lambda: (spoken(), b"<think>")[1])
+        engine.start("test")
+        events = list(engine.ask("What?", 0.0))
+    (answer,) = [event for event in events if isinstance(event, Answer)]
+    assert (answer.text, answer.stop, answer.thought_tokens) == ("", "length", 3)
+    assert [event.code for event in events if isinstance(event, Notice)] == ["thoughts-too-long"]

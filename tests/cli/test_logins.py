@@ -1,0 +1,151 @@
+"""Case 16: a login works, and stands in nothing that is printed, published, saved or named."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Omnitide = Callable[..., Any]
+
+
+class Guarded(BaseHTTPRequestHandler):
+    """Gives the clip to those who have the login, wherever in the address it is expected."""
+
+    clip = b""
+    expected: tuple[str, str] = ("", "")
+
+    def do_GET(self) -> None:
+        user, password = self.expected
+        basic = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        if self.headers.get("Authorization") != basic and password not in self.path:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="camera"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.clip)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(self.clip)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(clip: Path) -> Iterator[str]:
+    """Host and port of a camera that wants the login admin, hunter2@home (coded in the address or not)."""
+    Guarded.clip, Guarded.expected = clip.read_bytes(), ("admin", "hunter2@home")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+FORMS = [
+    "http://admin:hunter2@home@{}/p.mkv",
+    "http://admin:hunter2%40home@{}/p.mkv",
+    "http://{}/p.mkv?user=admin&pwd=hunter2@home",
+    "http://{}/p.mkv?channel=1&token=hunter2@home",
+    "http://{}/user=admin_password=hunter2@home_channel=1_stream=0.mkv",
+]
+SECRETS = ("hunter2", "home@", "@home", "admin")
+
+
+def assert_clean(folder: Path, *texts: str) -> None:
+    for text in texts:
+        assert not [secret for secret in SECRETS if secret in text], text
+    for path in folder.rglob("*"):
+        assert not [secret for secret in SECRETS if secret in path.name], path
+        if path.is_file() and path.suffix != ".mkv":
+            data = path.read_bytes()
+            assert not [secret for secret in SECRETS if secret.encode() in data], path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_watch_with_a_login_shows_it_nowhere(
+    omnitide: Omnitide, engine: Any, server: str, form: str, tmp_path: Path
+) -> None:
+    address = form.format(server)
+    saving = ("--save-session", "s.tide", "--transcript", "t.vtt", "--transcript", "t.jsonl")
+    for more in (("--json",), ("-v",)):
+        done = omnitide("--debug", "watch", address, "--ask", "What?", "--overwrite", *saving, *more)
+        assert done.code == 0, done.err
+        assert len(engine.opened[-1].units) == 3
+        assert_clean(tmp_path, done.out, done.err)
+    for arguments in (("inspect-kv",), ("inspect-kv", "--json"), ("inspect-kv", "--history"), ("inspect-kv", "s.tide")):
+        shown = omnitide(*arguments)
+        assert_clean(tmp_path, shown.out, shown.err)
+    done = omnitide("watch", address, "--resume", "s.tide", "--ask", "And now?")
+    assert done.code == 0, done.err
+    assert omnitide("watch", address, "--resume", "last", "--ask", "And?").code == 0
+    other = omnitide("watch", f"http://admin:hunter2@{server}/other.mkv", "--resume", "s.tide")
+    assert other.code == 3
+    assert_clean(tmp_path, done.out, done.err, other.out, other.err)
+
+
+@pytest.mark.parametrize("form", FORMS[:4])
+def test_live_with_a_login_shows_it_nowhere(
+    omnitide: Omnitide, engine: Any, server: str, form: str, tmp_path: Path
+) -> None:
+    flags = ("--mic", "none", "--duration", 2, "--ask", "What?", "--json", "--save-session", "l.tide")
+    done = omnitide("--debug", "live", "--camera", form.format(server), *flags)
+    assert done.code == 0, done.err
+    assert any(unit.frame is not None for unit in engine.opened[-1].units)
+    assert_clean(tmp_path, done.out, done.err)
+    assert json.loads(omnitide("inspect-kv", "--json").out)["session"].endswith(f"-{os.getpid()}")
+
+
+WRONG = [
+    "http://admin:hunter2@127.0.0.1:9/p.ts",
+    "rtsp://admin:hunter2/home@127.0.0.1:9/p",
+    "rtsp://admin:hunter2?x@127.0.0.1:9/p",
+    "admin:hunter2@127.0.0.1:9/p",
+    "http://127.0.0.1:9/?user=admin&pwd=hunter2",
+    "async:http://admin:hunter2@127.0.0.1:9/p",
+]
+
+
+@pytest.mark.parametrize("address", WRONG)
+@pytest.mark.parametrize("output", ["--json", "--no-dashboard"])
+def test_errors_show_none(omnitide: Omnitide, engine: Any, tmp_path: Path, address: str, output: str) -> None:
+    for arguments in (
+        ("watch", address, output),
+        ("watch", address, "extra", output),
+        ("watch", "--nonsense", address),
+        ("live", "--camera", address, "--mic", "none", output),
+        ("live", address),
+        ("live", f"--camera={address}", "--unit-seconds", "x"),
+        ("models", "pull", address),
+        (address,),
+    ):
+        done = omnitide("--debug", *arguments)
+        assert done.code != 0
+        assert_clean(tmp_path, done.out, done.err)
+
+
+def test_settings_that_hold_one_show_none(
+    omnitide: Omnitide, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: Any
+) -> None:
+    monkeypatch.setenv("OMNITIDE_CAMERA", WRONG[0])
+    for arguments in (("live", "--help"), ("doctor",), ("live", "--mic", "none")):
+        done = omnitide("--debug", *arguments)
+        assert_clean(tmp_path, done.out, done.err)
+    monkeypatch.delenv("OMNITIDE_CAMERA")
+    Path("omnitide.toml").write_text(f'camera = "{WRONG[0]}"\n')
+    try:
+        for arguments in (("live", "--help"), ("doctor",), ("live", "--mic", "none")):
+            done = omnitide("--debug", *arguments)
+            assert_clean(tmp_path / "home", done.out, done.err)
+    finally:
+        Path("omnitide.toml").unlink()
