@@ -11,14 +11,14 @@ from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import DeviceError
 from omnitide_cli.media.capture import Capture, DeviceCapture, StreamCapture
 from omnitide_cli.media.container import local_path
-from omnitide_cli.media.device_thread import Link, Tell
+from omnitide_cli.media.device_thread import DeviceThread, Tell
 from omnitide_cli.media.live_pictures import PictureQueue
 
 LATE_S = 2.0
 """A recording that is so late, because its frames take too long or the process stood still, is not hurried."""
 
 
-class Camera(Link):
+class Camera(DeviceThread):
     """Grabs every frame, so that none is old, and converts those that the queue wants.
 
     Frames bear the time at which they arrived: what cameras say about their own clocks can't be relied upon.

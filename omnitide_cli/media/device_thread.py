@@ -17,7 +17,7 @@ Tell = Callable[[str, str, str], None]
 """Takes code, message and hint of a warning; called from the thread of a device."""
 
 
-class Link(threading.Thread):
+class DeviceThread(threading.Thread):
     """Opens a device, lets it run until it is lost, waits and opens it again, each time twice as long.
 
     Drivers may block for ever in a call that nothing ends. So nobody waits for this thread without a limit, and it

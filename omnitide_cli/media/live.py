@@ -10,7 +10,7 @@ from typing import Self
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.media.camera import Camera
-from omnitide_cli.media.device_thread import Link
+from omnitide_cli.media.device_thread import DeviceThread
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import SourceWarning
 from omnitide_cli.media.live_pictures import Picture, PictureQueue, Thinning
@@ -89,7 +89,7 @@ class LiveSource:
         self.pictures = PictureQueue(fit, unit_seconds)
         self.sound = SoundQueue()
         self.camera: Camera | None = None
-        self.microphone: Link | None = None
+        self.microphone: DeviceThread | None = None
         self.dropped_frames = 0
         self.units_total = None if duration is None else math.ceil(duration / unit_seconds)
         self._sees, self._hears = camera, microphone
@@ -221,7 +221,7 @@ class LiveSource:
         """Note something that the user should know; from any thread."""
         self.warnings.append(SourceWarning(code, message, hint))
 
-    def _links(self) -> list[Link]:
+    def _links(self) -> list[DeviceThread]:
         return [link for link in (self.camera, self.microphone) if link is not None]
 
     def _end_of(self, index: int) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import DeviceError
-from omnitide_cli.media.device_thread import Link, Tell
+from omnitide_cli.media.device_thread import DeviceThread, Tell
 from omnitide_cli.media.live_sound import SoundQueue
 from omnitide_cli.media.unit import SAMPLE_RATE
 
@@ -27,13 +27,16 @@ BUFFER_S = 0.2
 SILENT_S = 1.5
 """A device that gives no block for so long is lost; silence is blocks of zeros."""
 
+STOPPED_S = 1.0
+"""A wait of a tenth of a second that took so long: the process itself was stopped, not the device."""
+
 STARTING_S = 4.0
 """The same for its first block: sound servers may take their time."""
 
 WITHOUT = "To go without sound, use --mic none."
 
 
-class Microphone(Link):
+class Microphone(DeviceThread):
     """Mono sound at 16 kHz into a queue; converted if the device offers nothing like it."""
 
     def __init__(self, name: str, sound: SoundQueue, tell: Tell) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.media import FrameFit, MediaUnit, open_live
-from omnitide_cli.media.device_thread import Link
+from omnitide_cli.media.device_thread import DeviceThread
 from omnitide_cli.media.live import LiveSource
 from omnitide_cli.media.standstill import Pulse
 from omnitide_cli.media.unit import LEFT_CONTEXT, RIGHT_CONTEXT, SAMPLE_RATE
@@ -25,7 +25,7 @@ class World:
         self.source = LiveSource(
             fit=FrameFit.square(8), camera=camera, microphone=microphone, duration=duration, clock=lambda: self.now
         )
-        self.link = Link("microphone", "test", self.source.warn)
+        self.link = DeviceThread("microphone", "test", self.source.warn)
         self.link.connected = microphone
         self.source.microphone = self.link if microphone else None
         self.sees = camera
