@@ -37,7 +37,20 @@ _TEMPLATE = (
 
 def build(folder: Path, prose: list[Path]) -> Tokenizer:
     """Train on the world's sentences and on `prose`, write the Hugging Face files into `folder`."""
-    tokenizer = Tokenizer(models.BPE())
+    tokenizer = empty(models.BPE())
+    trainer = trainers.BpeTrainer(
+        vocab_size=ENTRIES - len(SPECIAL), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
+    tokenizer.train_from_iterator(_corpus(prose), trainer)
+    first = tokenizer.get_vocab_size()
+    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIAL])
+    write(tokenizer, folder, first)
+    return tokenizer
+
+
+def empty(model: models.BPE) -> Tokenizer:
+    """A tokenizer that splits as Qwen2's does, around a vocabulary."""
+    tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -46,13 +59,6 @@ def build(folder: Path, prose: list[Path]) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=ENTRIES - len(SPECIAL), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-    )
-    tokenizer.train_from_iterator(_corpus(prose), trainer)
-    first = tokenizer.get_vocab_size()
-    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIAL])
-    _write(tokenizer, folder, first)
     return tokenizer
 
 
@@ -66,7 +72,8 @@ def _corpus(prose: list[Path]) -> Iterator[str]:
         yield path.read_text(encoding="utf-8", errors="ignore")
 
 
-def _write(tokenizer: Tokenizer, folder: Path, first_special: int) -> None:
+def write(tokenizer: Tokenizer, folder: Path, first_special: int) -> None:
+    """Write the Hugging Face files; special tokens begin at id `first_special`."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
     model = json.loads((folder / "tokenizer.json").read_text())["model"]
