@@ -1,4 +1,6 @@
-"""Turn shipped GGUF files back into a folder that training begins with: `python -m models.demo.restore --out build/demo`.
+"""Turn the shipped GGUF files back into a folder that training begins with.
+
+python -m models.demo.restore --out build/demo
 
 Matrices come back as the 16 bits that the files hold. The result has tokenizer.json and model.safetensors, as
 `models.demo.train` writes them.

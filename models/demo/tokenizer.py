@@ -10,6 +10,7 @@ from models.demo.stream import SYSTEM
 from omnitide_cli.bench.world.question import sentences
 
 ENTRIES = 2048
+FILES = ("tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json")
 SPECIAL = (
     "<|endoftext|>",
     "<|im_start|>",

@@ -10,6 +10,7 @@ one figure at most: eyes that know shapes are taken from an earlier model (--enc
 import argparse
 import logging
 import os
+import shutil
 import time
 from collections import Counter, deque
 from pathlib import Path
@@ -26,10 +27,11 @@ from models.demo import architecture, fast, tokenizer
 from models.demo.bank import Bank
 from models.demo.senses import Lesson, Meanings, draw_lesson, reading, settle
 from models.demo.stream import SYSTEM, Batch, Hints, Layout, Stream
-from omnitide_cli.bench.world.question import Question, ask, remember
+from omnitide_cli.bench.world.question import Question, ask, remember, reworded, unknown
 from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.split import TRAINING, VALIDATION
 from omnitide_cli.bench.world.stream import any_scenes
+from omnitide_cli.bench.world.unknown import any_unknown
 
 log = logging.getLogger("train")
 
@@ -41,11 +43,13 @@ _SHORT = 8  # units up to which streams are full of questions
 _LAST = 3  # questions after the last second, or more
 _MIX = {
     **{"all": 3, "see": 2, "hear": 3, "colour": 1, "shape": 1, "number": 0.2, "check": 2, "scope": 0.3},
-    **{"ago": 5, "with": 8, "last": 6, "told": 4},
+    **{"ago": 5, "with": 8, "last": 7, "told": 8},
     **{"did": 3, "often": 4, "together": 2.5},
 }
 _CHANCES = np.array([*_MIX.values()]) / sum(_MIX.values())
-_TYPED = (0.0, 0.05, 0.2)
+_STRANGE = 0.15  # share of questions that the world has no answer to
+_REWORDED = 0.15  # share of questions in words that the tests don't use
+_TYPED = (0.0, 0.1, 0.3)
 _OLD = 3  # chunks of before that it sees again in the step
 
 
@@ -64,11 +68,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prose", type=Path, nargs="*", default=[], help="text files that the tokenizer also learns")
     parser.add_argument("--encoders", type=Path, help="a saved model whose encoders to begin with")
+    parser.add_argument("--begin", type=Path, help="a saved model to begin with; streams are long at once")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, one core each")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if not (options.out / "tokenizer.json").exists():
-        tokenizer.build(options.out, options.prose)
+        if options.begin:
+            for name in tokenizer.FILES:
+                shutil.copy(options.begin / name, options.out)
+        else:
+            tokenizer.build(options.out, options.prose)
     (options.out / "meeting").unlink(missing_ok=True)
     processes.spawn(_work, (options,), nprocs=options.workers)
 
@@ -92,7 +101,8 @@ class Trainer:
         self.rank = rank
         self.words = Tokenizer.from_file(str(options.out / "tokenizer.json"))
         self.layout = Layout(self.words)
-        self.model = architecture.create(self.words, options.encoders).train()
+        begin, encoders = options.begin, options.encoders
+        self.model = (architecture.load(begin) if begin else architecture.create(self.words, encoders)).train()
         self.done = {"senses": 0, "steps": 0, "joint": 0}
         self.optimizer: torch.optim.AdamW | None = None
         self.checkpoint = options.out / "checkpoint.pt"
@@ -208,7 +218,7 @@ class Trainer:
     def _batch(self, bank: Bank, step: int, live: bool) -> Batch:
         """This process's part of the step: streams as long as everyone else's, other ones."""
         seed = [self.options.seed, step, int(live)]
-        done = 1.0 if live else step / self.options.steps
+        done = 1.0 if live or self.options.begin else step / self.options.steps
         short = min(_SHORT, self.options.units)
         longest = 2 + (short - 2) * min(1.0, 4 * done) + (self.options.units - short) * min(max(4 * done - 2, 0.0), 1.0)
         drawn = np.random.default_rng(seed)
@@ -275,9 +285,11 @@ def random_stream(layout: Layout, bank: Bank, rng: np.random.Generator, units: i
 def exchange(layout: Layout, stream: Stream, seen: list[Scene], rng: np.random.Generator) -> None:
     """A question about `seen` and its answer, written into the stream."""
     question = None
+    if rng.random() < _STRANGE:
+        question = unknown(any_unknown(TRAINING, rng))
     while question is None:
         question = ask(str(rng.choice(list(_MIX), p=_CHANCES)), seen, rng)
-    write(layout, stream, question)
+    write(layout, stream, reworded(question) if rng.random() < _REWORDED else question)
 
 
 def write(layout: Layout, stream: Stream, question: Question) -> None:

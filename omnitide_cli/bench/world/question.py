@@ -3,13 +3,13 @@
 Forms are few and regular. Each belongs to a kind and a sense:
 
     kind     now (the present second) · recall (something earlier) · count (how often so far) · scope (nothing of it) ·
-             typed (no question: something that the user wants remembered)
+             typed (no question: something that the user wants remembered) · unknown (what no stream has an answer to)
     sense    image · sound · both (asked by one and answered by the other, or by both) · text (typed)
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeVar
 
@@ -57,6 +57,13 @@ class Question:
     """Seconds since the latest second that it is about, 0 for the present one; None if there is none."""
 
 
+_OTHER_WORDS = (
+    ("Do you see ", "Is there ", "?"),
+    ("Do you hear ", "Can you hear ", "?"),
+    ("Did you see ", "Was there ", "?"),
+    ("Did you hear ", "Was there ", "?"),
+)
+
 T = TypeVar("T")
 Asker = Callable[[Sequence[Scene], np.random.Generator], Question | None]
 
@@ -75,6 +82,20 @@ def any_typed(rng: np.random.Generator) -> str:
 def remember(typed: str) -> Question:
     """What the user types, and what is to be said to it."""
     return Question("typed", "typed", "text", f"Remember {typed}.", PROMISE, None)
+
+
+def unknown(text: str) -> Question:
+    """Something that the world has no answer to (unknown.py), and what is to be said to it."""
+    return Question("unknown", "unknown", "text", text, UNCLEAR, None)
+
+
+def reworded(question: Question) -> Question:
+    """The same question as other people put it, where there is such a form: "Is there a red circle?"."""
+    text = question.text
+    for start, other, end in _OTHER_WORDS:
+        if text.startswith(start):
+            return replace(question, text=f"{other}{text.removeprefix(start).rstrip('?')}{end}")
+    return question
 
 
 def plain(form: str, seen: Sequence[Scene], text: str = "") -> Question | None:
