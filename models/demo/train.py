@@ -47,8 +47,8 @@ _MIX = {
     **{"did": 3, "often": 4, "together": 2.5},
 }
 _CHANCES = np.array([*_MIX.values()]) / sum(_MIX.values())
-_STRANGE = 0.15  # share of questions that the world has no answer to
-_REWORDED = 0.15  # share of questions in words that the tests don't use
+_STRANGE = 0.08  # share of questions that the world has no answer to
+_REWORDED = 0.08  # share of questions in words that the tests don't use
 _TYPED = (0.0, 0.1, 0.3)
 _OLD = 3  # chunks of before that it sees again in the step
 
