@@ -22,6 +22,7 @@ EVENTS = (
     events.UnitIngested,
     events.Retention,
     events.Migration,
+    events.Recalled,
     events.AnswerDelta,
     events.Answer,
     events.Notice,
@@ -43,8 +44,8 @@ and histories are counted in cells of the cache, one a token. A pair is a value 
 `omnitide live`, live network streams, and `--pace realtime`.
 
 The order: `session` first; then for each unit the warnings, `unit`, and, where the history was shortened, pairs of
-`retention` and `migration`; for each question `answer_delta`s, `answer`, and again `retention` and `migration`;
-`summary` last, also after an error (`error`) or Ctrl-C.
+`retention` and `migration`; for each question `recall` (models that can), `answer_delta`s,
+`answer`, and again `retention` and `migration`; `summary` last, also after an error (`error`) or Ctrl-C.
 """
 
 ERROR = """## error
@@ -148,7 +149,9 @@ def _shape(hint: Any) -> str:
 
 def _nested(kind: type) -> list[type]:
     hints = get_type_hints(kind)
-    return [hints[field.name] for field in fields(kind) if is_dataclass(hints[field.name])]
+    shapes = [hints[field.name] for field in fields(kind)]
+    shapes = [get_args(shape)[0] if get_origin(shape) is tuple else shape for shape in shapes]
+    return [shape for shape in shapes if is_dataclass(shape) and isinstance(shape, type)]
 
 
 if __name__ == "__main__":

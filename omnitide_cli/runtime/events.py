@@ -188,10 +188,12 @@ class AnswerDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class RecalledMoment:
-    """A stretch of the past that came back for a question, in media seconds."""
+    """A stretch of the past that came back for a question."""
 
     start: float
+    """Media seconds at which it begins."""
     end: float
+    """Media seconds at which it ends."""
     score: float
     """Its share of the question's attention over everything archived, 0 … 1."""
 
@@ -314,11 +316,14 @@ class MigrationTotals:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A file that lacks so many answers at the end (NDJSON on standard output: events), and why."""
+    """A file that lacks something at the end of the session."""
 
     path: str
+    """The file."""
     answers: int
+    """Answers that it lacks; of NDJSON on standard output, events."""
     reason: str
+    """Why, as the system says it."""
 
 
 @dataclass(frozen=True, slots=True)

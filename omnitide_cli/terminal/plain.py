@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.status import StatusLine, columns, is_capable
-from omnitide_cli.formats.words import clock, evidence, one_line, printable, saved, with_hint
+from omnitide_cli.formats.words import clock, evidence, moment, one_line, printable, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -119,7 +119,7 @@ class PlainSink(Sink):
         if self._streams:
             self._end_answer()
         elif answer.text or answer.stop != "interrupted":  # an answer that never began is none
-            self._write(f"[{clock(answer.at)}] {one_line(answer.question)}\n{answer.text.strip()}\n")
+            self._write(f"[{moment(answer.at, answer.wall)}] {one_line(answer.question)}\n{answer.text.strip()}\n")
         if (where := evidence((each.start, each.end) for each in answer.recalled)) and self._detail != "quiet":
             self._write(f"({where})\n")
         if answer.stop == "length":
@@ -136,7 +136,7 @@ class PlainSink(Sink):
         if self._detail == "verbose":
             counts = unit.tokens
             self._say(
-                f"unit {unit.index}  {clock(unit.end)}"
+                f"unit {unit.index}  {moment(unit.end, unit.wall)}"
                 f"  {counts.total} tokens (image {counts.image}, audio {counts.audio})"
                 f"  history {unit.history_tokens}  span {unit.physical_span}"
                 f"  encode {unit.encode_ms:.0f} ms  prefill {unit.prefill_ms:.0f} ms"

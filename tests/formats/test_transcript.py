@@ -319,3 +319,23 @@ def test_what_was_being_said_is_kept_when_the_process_is_left_at_once(tmp_path: 
     sink.emit(AnswerDelta(3.0, "half an"))
     sink.rescue()
     assert (tmp_path / "a.vtt").read_text().endswith("And now?\nhalf an\n")
+
+
+WALL = "2026-03-01T14:03:22.125+01:00"
+
+
+def test_a_live_answer_has_its_time_of_day_where_no_player_shows_it(tmp_path: Path) -> None:
+    texts = {}
+    for suffix in SUFFIXES:
+        sink = open_one(tmp_path / f"a{suffix}")
+        sink.emit(SESSION)
+        for at in (2.0, 1.0):  # out of order: the file is sorted when it is closed
+            answer = Answer(at, 0, "Q?", f"a{at:g}", tokens=1, ttft_ms=1.0, tokens_per_s=1.0, stop="eos", wall=WALL)
+            sink.emit(answer)
+        sink.close()
+        texts[suffix] = (tmp_path / f"a{suffix}").read_text("utf-8")
+    cue = f"{WALL}\n00:00:01.000 --> 00:00:02.000\nQ?\na1"
+    assert texts[".vtt"].startswith(f"WEBVTT\n\n{cue}\n\n{WALL}\n00:00:02.000")
+    assert texts[".srt"].startswith("1\n00:00:01,000")
+    assert WALL not in texts[".srt"]
+    assert json.loads(texts[".jsonl"].splitlines()[0])["wall"] == WALL

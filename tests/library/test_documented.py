@@ -33,7 +33,7 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert shown[0].strip()
     assert "at 6 s" in shown[2]
     assert "at 12 s" in shown[2]
-    assert shown[3].startswith("answer_delta\n")
+    assert "answer_delta\nanswer\n" in shown[3]
     assert "cells" in shown[4]
     assert "resumed at 12 s" in shown[5]
     assert "ms behind" in shown[6]
@@ -52,7 +52,8 @@ def test_every_public_name_is_in_it() -> None:
 
 
 def test_options_are_the_settings_of_the_command_line() -> None:
-    own = {"unit_tokens", "least_ctx", "costs_file"}  # which follow from the model, the file and the machine
+    # which follow from the model, the file and the machine
+    own = {"unit_tokens", "least_ctx", "costs_file", "recall_layers", "recall_threshold", "archive_folder"}
     assert set(get_type_hints(omnitide.Options)) == {field.name for field in fields(EngineOptions)} - own
 
 

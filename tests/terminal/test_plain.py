@@ -159,3 +159,10 @@ def test_words() -> None:
     assert with_hint("it broke", "") == "it broke."
     assert with_hint("it broke", "is it whole?") == "it broke. Is it whole?"
     assert error_code(ModelError("m")) == "model-error"
+
+
+def test_a_live_answer_has_its_time_of_day_beside_the_media_time() -> None:
+    out, err = streams()
+    sink = PlainSink(out, err, StatusLine(err))
+    sink.emit(replace(answer("A fish."), wall="2026-03-01T14:03:22.125+01:00"))
+    assert text_of(out) == "[1:15 14:03:22] What is it?\nA fish.\n"

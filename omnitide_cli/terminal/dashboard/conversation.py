@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from omnitide_cli.formats.words import clock, counted, printable
+from omnitide_cli.formats.words import counted, moment, printable
 from omnitide_cli.terminal.dashboard import theme
 from omnitide_cli.terminal.dashboard.panel import panel
 from omnitide_cli.terminal.dashboard.scroll import Scroll
@@ -65,7 +65,7 @@ def wrapped(entry: Exchange | Remark, console: Console, width: int) -> list[Text
     if isinstance(entry, Remark):
         sign, style = ("! ", theme.WARNING) if entry.is_warning else ("  ", theme.FAINT)
         return _hanging(Text(printable(entry.text), style), Text(sign, style), console, width)
-    time = Text(f"{clock(entry.at)} ", theme.FAINT)
+    time = Text(f"{moment(entry.at, entry.wall)} ", theme.FAINT)
     lines = _hanging(Text(printable(entry.question), theme.QUESTION), time, console, width)
     answer = Text(printable(entry.text.strip()))
     if not entry.stop:

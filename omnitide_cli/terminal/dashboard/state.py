@@ -43,6 +43,8 @@ class Exchange:
     stop: str = ""
     where: str = ""
     """The moments of the past that came back for it, in words."""
+    wall: str | None = None
+    """Time of day at `at`, of a live session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,9 @@ def fold(state: State, event: Event) -> State:
             return _spoken(state, lambda last: replace(last, text=last.text + event.text))
         case Answer():
             where = evidence((each.start, each.end) for each in event.recalled)
-            done = _spoken(state, lambda last: replace(last, text=event.text, stop=event.stop, where=where))
+            done = _spoken(
+                state, lambda last: replace(last, text=event.text, stop=event.stop, where=where, wall=event.wall)
+            )
             return replace(done, phase="ended" if state.has_ended else "watching", answers=state.answers + 1)
         case Notice():
             return remark(state, with_hint(event.message, event.hint), is_warning=True)
