@@ -35,6 +35,7 @@ class SoundQueue:
         self._lost = 0
         self._still = (0, 0)  # the newest time in which the whole process stood still
         self._newest_gap = (0, 0)
+        self._is_broken = False
 
     @property
     def edge(self) -> int | None:
@@ -64,6 +65,7 @@ class SoundQueue:
         """The process was stopped between two sample numbers: what is missing there is not lost by a busy machine."""
         with self._lock:
             self._still = (first, last)
+            self._is_broken = True  # a device's buffer holds a fraction of a second
             self._lost -= _overlap(self._newest_gap, self._still)
 
     def restart(self) -> None:
@@ -76,7 +78,8 @@ class SoundQueue:
     def push(self, samples: NDArray[np.float32], arrived: float, *, broken: bool = False) -> None:
         """Append a block that arrived at second `arrived` of the clock; `broken`: the device lost some before it."""
         with self._lock:
-            placing = self._clock.place(len(samples), arrived, broken=broken)
+            placing = self._clock.place(len(samples), arrived, broken=broken or self._is_broken)
+            self._is_broken = False
             if placing.stretch:
                 samples = stretched(samples, placing.stretch)
             at = (self._clock.edge or 0) - len(samples)
