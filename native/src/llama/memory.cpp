@@ -287,6 +287,13 @@ void CacheHandle::remove(const std::vector<uint32_t> & cells) {
     for (const uint32_t cell : cells) memory_->remove(cell);
 }
 
+void CacheHandle::hide(const std::vector<uint32_t> & cells) {
+    if (!memory_) return;
+    for (const uint32_t cell : cells) {
+        if (!memory_->cells().is_empty(cell)) memory_->mutable_cells().rm(cell);
+    }
+}
+
 bool CacheHandle::relocate(const std::vector<Row> & rows, const std::vector<uint32_t> & freed) {
     if (rows.empty()) {
         remove(freed);

@@ -50,7 +50,7 @@ public:
     // false: the rows are in an unknown state.
     bool relocate(const std::vector<Row> & rows, const std::vector<uint32_t> & freed);
 
-    // For benchmarks: a token of sequence 0 in an empty cell, and random rows in all cells.
+    // A token of sequence 0 in an empty cell; and, for benchmarks, random rows in all cells.
     void occupy(uint32_t cell, int32_t t, int32_t y, int32_t x);
     void fill_random(uint32_t seed);
 
@@ -72,6 +72,10 @@ public:
     size_t value_width(uint32_t layer) const;
     std::vector<uint32_t> layers() const;  // that have keys of their own
     ggml_type key_type(uint32_t layer) const;  // REQUIRES: a layer of those
+
+    // Hides cells from attention: their rows and original keys stay, and are relocated with the others, but no token lies in
+    // them for llama.cpp until occupy() says where.
+    void hide(const std::vector<uint32_t> & cells);
 
     // For the other files of this room. REQUIRES: is_alive().
     bool is_alive() const { return memory_ != nullptr; }

@@ -62,6 +62,7 @@ void Session::inject_history(ByteReader & in) {
         for (size_t i = 0; i < positions.size(); ++i) cache_->occupy(unit.cells[i], positions[i].t, positions[i].y, positions[i].x);
     }
     history_ = std::move(history);
+    hides_remnants_ = false;
     forced_.clear();
     logits_ready_ = false;
 }

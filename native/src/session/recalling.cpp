@@ -90,6 +90,25 @@ void Session::index(StoredUnit & unit, const std::vector<uint8_t> & rows, const 
     }
 }
 
+// What retention left of older seconds is in the way of what comes back whole: it draws the question's queries and the answer
+// to other seconds. So it is hidden meanwhile: no row changes, and none moves for it.
+void Session::hide_remnants() {
+    hides_remnants_ = true;
+    for (const Unit & unit : history_.ledger().units()) {
+        if (is_remnant(unit)) cache_->hide(unit.cells);
+    }
+}
+
+void Session::show_remnants() {
+    if (!hides_remnants_) return;
+    hides_remnants_ = false;
+    for (const Unit & unit : history_.ledger().units()) {
+        if (!is_remnant(unit)) continue;
+        const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
+        for (size_t i = 0; i < positions.size(); ++i) cache_->occupy(unit.cells[i], positions[i].t, positions[i].y, positions[i].x);
+    }
+}
+
 // The text's queries, from a prefill that leaves no trace.
 Queries Session::rehearse(const int32_t * tokens, size_t n) {
     if (answer_ || pending_) throw Failure{OT_ERR_ARGUMENT, "a unit or an answer is in the making"};
@@ -111,6 +130,15 @@ Queries Session::rehearse(const int32_t * tokens, size_t n) {
 
     const std::vector<uint32_t> & layers = recall_->settings().layers;
     Queries queries;
+    // Shown again whatever happens, unless they were hidden before.
+    struct Hiding {
+        Session & session;
+        bool was_hidden;
+        ~Hiding() {
+            if (!was_hidden) session.show_remnants();
+        }
+    } const hiding{*this, hides_remnants_};
+    hide_remnants();
     {
         const QueryProbe probe{context_, layers};
         {
@@ -219,6 +247,7 @@ uint32_t Session::insert(std::vector<Found> & found) {
         }
     }
     if (!cache_->relocate(moves, {})) throw Failure{OT_ERR_BROKEN, "llama.cpp could not shift the cached rows"};
+    hide_remnants();
     broken_ = false;
     return static_cast<uint32_t>(done.cells.size());
 }
@@ -228,6 +257,7 @@ void Session::dismiss() {
     if (history_.ledger().recalled_tokens() == 0) return;
     logits_ready_ = false;
     broken_ = true;
+    show_remnants();
     const Recollection done = history_.dismiss();
     if (cache_ && !cache_->relocate(done.rows, done.cells)) throw Failure{OT_ERR_BROKEN, "llama.cpp could not shift the cached rows"};
     broken_ = false;

@@ -424,6 +424,7 @@ std::string Session::mismatch() const {
     std::vector<bool> seen(n_cells());
     for (const Unit & unit : history_.ledger().units()) {
         size_t token = 0;
+        if (hides_remnants_ && is_remnant(unit)) continue;
         for (const Span & span : unit.spans) {
             for (uint32_t i = 0; i < span.length; ++i, ++token) {
                 const Cell cell = unit.cells[token];

@@ -164,6 +164,9 @@ private:
     void index(StoredUnit & unit, const std::vector<uint8_t> & rows, const std::vector<RotaryPlace> & places) const;
     Queries rehearse(const int32_t * tokens, size_t n);
     uint32_t insert(std::vector<Found> & found);
+    bool is_remnant(const Unit & unit) const { return unit.partial && !unit.recalled && unit.kind == UnitKind::Media; }
+    void hide_remnants();
+    void show_remnants();
 
     llama_context & context_;
     const llama_model & model_;
@@ -184,6 +187,7 @@ private:
     std::optional<PendingUnit> pending_;
     std::deque<Maintained> forced_;
     std::unique_ptr<Recall> recall_;  // null: what is cut is gone
+    bool hides_remnants_ = false;     // what is left of older seconds is hidden from attention
 
     struct FreeSampler {
         void operator()(llama_sampler * sampler) const { llama_sampler_free(sampler); }

@@ -13,7 +13,7 @@ from omnitide_cli.bench.world.split import VALIDATION
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Answer, Recalled
+from omnitide_cli.runtime.events import Answer, AnswerDelta, Recalled
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.session.configuration import engine_options, with_recall
 
@@ -56,7 +56,12 @@ def test_what_was_cut_is_found_and_told_of(watched: Engine, needles: NeedleStrea
         found = sorted(recall.search(tokens), key=lambda each: -each.score)
         if needle.unit in (round(each.start_s) for each in found):
             assert needle.unit in [round(each.start_s) for each in found[:8]]
-        events = list(watched.ask(needle.question.text, UNITS - 1.0))
+        events, back = [], []
+        for event in watched.ask(needle.question.text, UNITS - 1.0):
+            events.append(event)
+            if isinstance(event, AnswerDelta) and not back:
+                back = [unit for unit in watched.session.units() if unit.recalled]
+                watched.session.check()
         told = [event for event in events if isinstance(event, Recalled)]
         answer = next(event for event in events if isinstance(event, Answer))
         assert isinstance(events[0], Recalled)
@@ -64,8 +69,7 @@ def test_what_was_cut_is_found_and_told_of(watched: Engine, needles: NeedleStrea
         assert told[0].searched == len(found)
         assert answer.recalled == told[0].moments
         assert bool(answer.recalled) == (told[0].verdict == "recalled")
-        recalled_units = [unit for unit in watched.session.units() if unit.recalled]
-        assert sum(unit.tokens for unit in recalled_units) == told[0].tokens <= 200
+        assert sum(unit.tokens for unit in back) == told[0].tokens <= 200
     watched.session.restore(state)
     watched.ingest(units[-1])
     assert not any(unit.recalled for unit in watched.session.units())
