@@ -191,9 +191,9 @@ class RecalledMoment:
     """A stretch of the past that came back for a question."""
 
     start: float
-    """Media seconds at which it begins."""
+    """Where it begins, in media seconds."""
     end: float
-    """Media seconds at which it ends."""
+    """Where it ends; a question and its answer last no time."""
     score: float
     """Its share of the question's attention over everything archived, 0 … 1."""
 

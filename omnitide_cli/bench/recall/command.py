@@ -56,11 +56,12 @@ def recall(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Ask for words and figures that occurred once, minutes ago: with recall, without, and with the right second put
-    back by hand.
+    """Ask for what occurred once, minutes ago: with recall, without, and with the right second put back by hand.
 
-    The model is the shipped one, whose world the streams are made of. Questions about now are asked as well: they must
-    lose nothing. Nothing that is asked stays in the history. Ctrl-C prints the results so far.
+    The model is the shipped one, whose world the streams are made of.
+    Questions about now are asked as well: they must lose nothing.
+    Nothing that is asked stays in the history.
+    Ctrl-C prints the results so far.
     """
     from omnitide_cli.bench.quality.encodings import SharedModel
     from omnitide_cli.bench.recall.measure import lines, measure
