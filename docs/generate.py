@@ -44,7 +44,7 @@ and histories are counted in cells of the cache, one a token. A pair is a value 
 `omnitide live`, live network streams, and `--pace realtime`.
 
 The order: `session` first; then for each unit the warnings, `unit`, and, where the history was shortened, pairs of
-`retention` and `migration`; for each question `recall` (models that can), `answer_delta`s,
+`retention` and `migration`; for each question `recall` (where something is archived), `answer_delta`s,
 `answer`, and again `retention` and `migration`; `summary` last, also after an error (`error`) or Ctrl-C.
 """
 
