@@ -74,6 +74,7 @@ class Options(TypedDict, total=False):
     recall_tokens: int
     archive_memory: int
     archive_disk: int
+    show_thoughts: bool
 
 
 class EventQueue:

@@ -13,7 +13,7 @@ def watch(path: Path) -> str:
     options: omnitide.Options = {"policy": "omnipick", "high_watermark": 1500, "low_watermark": 900}
     session: omnitide.Session
     with omnitide.load("omnitide-demo", system="Watch.", unit_seconds=0.5, progress=print, **options) as session:
-        stream: omnitide.UnitStream = omnitide.read(path, for_=session, start=1, duration=3.5, loop=2, pace="realtime")
+        stream: omnitide.UnitStream = omnitide.read(path, for_=session, start=1, duration=3.5, loop=2, audio_track=1)
         unit: omnitide.MediaUnit
         for unit in stream:
             taken = session.add(unit)
