@@ -147,6 +147,7 @@ def _folders() -> list[Finding]:
         "cache": folders.cache_dir(),
         "downloads": folders.hub_dir() or _hub_cache(),
         "sessions": folders.runtime_dir(),
+        "state": folders.state_dir(),
     }
     return [_folder(name, path) for name, path in kinds.items()]
 
