@@ -44,8 +44,8 @@ and histories are counted in cells of the cache, one a token. A pair is a value 
 `omnitide live`, live network streams, and `--pace realtime`.
 
 The order: `session` first; then for each unit the warnings, `unit`, and, where the history was shortened, pairs of
-`retention` and `migration`; for each question `recall` (where something is archived), `answer_delta`s,
-`answer`, and again `retention` and `migration`; `summary` last, also after an error (`error`) or Ctrl-C.
+`retention` and `migration`; for each question `recall` (where recall is on), `answer_delta`s,
+`answer` (none where a warning says that it could not be asked), and again `retention` and `migration`; `summary` last, also after an error (`error`) or Ctrl-C.
 """
 
 ERROR = """## error

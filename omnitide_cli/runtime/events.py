@@ -101,9 +101,9 @@ class UnitIngested(Event):
     history_tokens: int
     """Tokens in the cache."""
     page_span: int
-    """Cells of the pages that hold any of them."""
+    """The highest used cell + 1, rounded up to whole pages."""
     physical_span: int
-    """Cells up to the last used one, which attention reads."""
+    """The same, rounded as llama.cpp rounds it: the cells that attention reads."""
     encode_ms: float
     """Milliseconds that picture and sound took to become embeddings."""
     prefill_ms: float
@@ -167,9 +167,9 @@ class Migration(Event):
     active_subblocks: tuple[int, int]
     """Subblocks that hold any token."""
     page_span: tuple[int, int]
-    """Cells of the pages that hold any token."""
+    """The highest used cell + 1, rounded up to whole pages."""
     physical_span: tuple[int, int]
-    """Cells up to the last used one."""
+    """The same, rounded as llama.cpp rounds it."""
     ms: float
     """Milliseconds that it took."""
 
@@ -213,13 +213,13 @@ class Recalled(Event):
     """`recalled`; `nothing` (nothing is archived yet); `not-clear` (no moment stands out, as for a question about now);
     `no-room` (what stands out doesn't fit, or its rows are gone)."""
     clearness: float
-    """By how much the best moment is ahead of the rest; 0 where there is no rest."""
+    """The best moment's score over that of the best of the rest; 0 where there is no rest."""
     tokens: int
     """Tokens that came back."""
     searched: int
     """Archived units that were compared."""
     oldest: float | None
-    """Where the oldest of them begins, in media seconds: history reaches back so far. None: nothing is archived."""
+    """Where the oldest of them begins, in media seconds: history reaches back so far. null: nothing is archived."""
     moments: tuple[RecalledMoment, ...]
     """What came back, in the order of time."""
     search_ms: float
@@ -345,9 +345,9 @@ class Summary(Event):
     peak_history_tokens: int
     """The most there were."""
     page_span: int
-    """Cells of the pages that hold any token."""
+    """The highest used cell + 1, rounded up to whole pages."""
     physical_span: int
-    """Cells up to the last used one."""
+    """The same, rounded as llama.cpp rounds it."""
     peak_physical_span: int
     """The most there were."""
     kv_bytes: KvBytes = field(default_factory=KvBytes)

@@ -67,9 +67,9 @@ class KvState:
     useful_cells: int
     """Cells that hold a token."""
     physical_span: int
-    """Cells up to the last used one, which attention reads."""
+    """The highest used cell + 1, rounded as llama.cpp rounds it: the cells that attention reads."""
     page_span: int
-    """Cells of the pages that hold any token."""
+    """The highest used cell + 1, rounded up to whole pages."""
     span_ratio: float
     """Page span by useful cells: 1 is dense; 0 where the cache is empty."""
     active_pages: int
@@ -107,11 +107,11 @@ class Moment:
     useful_cells: int
     """Cells that held a token."""
     page_span: int
-    """Cells of the pages that held any."""
+    """The highest used cell + 1, rounded up to whole pages."""
     physical_span: int
-    """Cells up to the last used one."""
+    """The same, rounded as llama.cpp rounds it."""
     least_useful_cells: int | None = None
-    """The smallest of those units; None where it was one, or in a file of before 0.2."""
+    """The smallest of those units; null where it was one, and in older files."""
 
     @property
     def least(self) -> int:
