@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers_media import Sound, Video, make_clip
-from tiny_models import write_recurrent_model
+from tiny_models import write_deepseek_ocr, write_recurrent_model
 
 from omnitide_cli.runtime.events import Summary
 from omnitide_cli.runtime.native_session import LAYOUTS
@@ -142,6 +142,28 @@ def test_a_memory_that_can_not_be_managed_is_named(tmp_path: Path, example: Path
         example, "--model", model, "--mmproj", demo_files.mmproj, "--policy", "full", "--duration", 2, "--ask", "What?"
     )
     assert events[-1]["units"] == 2
+
+
+def test_a_model_whose_positions_can_not_be_shifted_is_named(
+    tmp_path: Path, example: Path, demo_files: ModelFiles
+) -> None:
+    model = write_deepseek_ocr(tmp_path / "ocr.gguf", n_embd=192, tokenizer_of=demo_files.model)
+    events, errors = watch(example, "--model", model, "--mmproj", demo_files.mmproj, code=4)
+    assert "layer 0" in errors
+    assert "--policy full" in errors
+    assert not of_type(events, "unit")
+    stock = ("--policy", "full", "--duration", 2)
+    events, _ = watch(example, "--model", model, "--mmproj", demo_files.mmproj, *stock)
+    assert events[-1]["units"] == 2
+
+
+def test_a_model_in_several_files_is_named_by_its_first(tmp_path: Path, example: Path, demo_files: ModelFiles) -> None:
+    parts = [tmp_path / f"demo-{number:05}-of-00003.gguf" for number in (1, 2, 3)]
+    for part in parts:
+        part.write_bytes(demo_files.model.read_bytes()[: 1 << 16])
+    _, errors = watch(example, "--model", parts[1], "--mmproj", demo_files.mmproj, code=4)
+    assert "part 2 of a model in 3 files" in errors
+    assert parts[0].name in errors
 
 
 @pytest.mark.long

@@ -45,11 +45,11 @@ class TinyWriter(gguf.GGUFWriter):
         if bias:
             self.vector(f"{name}.bias", size)
 
-    def embeddings(self, *, tied: bool = False) -> None:
+    def embeddings(self, n_embd: int = N_EMBD, *, tied: bool = False) -> None:
         """Token embeddings, and the output's unless it is tied to them."""
-        self.matrix("token_embd", self.n_vocab, N_EMBD, scale=1.0)
+        self.matrix("token_embd", self.n_vocab, n_embd, scale=1.0)
         if not tied:
-            self.matrix("output", self.n_vocab, N_EMBD, scale=0.05)
+            self.matrix("output", self.n_vocab, n_embd, scale=0.05)
 
     def finish(self) -> None:
         """Write the file."""
