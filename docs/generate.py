@@ -45,7 +45,8 @@ and histories are counted in cells of the cache, one a token. A pair is a value 
 
 The order: `session` first; then for each unit the warnings, `unit`, and, where the history was shortened, pairs of
 `retention` and `migration`; for each question `recall` (where recall is on), `answer_delta`s,
-`answer` (none where a warning says that it could not be asked), and again `retention` and `migration`; `summary` last, also after an error (`error`) or Ctrl-C.
+`answer` (none where a warning says that it could not be asked), and again `retention` and `migration`;
+`saved` whenever the session is saved; `summary` last, also after an error (`error`) or Ctrl-C.
 """
 
 ERROR = """## error

@@ -45,6 +45,9 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 TELEVISION = re.compile(r"(?i)^/(live|movie|series|timeshift|play)/[^/]+/[^/]+/(?=[^/]+$)")
 """Television servers have the login in the path: /live/USER/PASSWORD/1234.ts."""
 
+PUBLIC = ("https://huggingface.co/",)
+"""Where models are downloaded from: the long names in these addresses are no secrets."""
+
 _remembered: dict[str, str] = {}
 """What `display_name` has seen, in the forms in which texts quote it."""
 
@@ -110,6 +113,8 @@ def _without_login(address: str) -> str:
         return _without_scheme(address)
     scheme, rest = address[: match.end()], address[match.end() :]
     if scheme.lower().endswith("file://"):
+        return address
+    if address.startswith(PUBLIC) and not set(rest) & set("@?#;="):
         return address
     begin = min((rest.find(sign) for sign in "/?#" if sign in rest), default=len(rest))
     authority, tail = rest[:begin], rest[begin:]

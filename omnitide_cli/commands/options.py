@@ -194,10 +194,10 @@ RecallTokens = Annotated[
     option(
         "--recall-tokens",
         RECALL,
-        "Tokens of the past that come back for a question; 0: none.",
+        "Tokens of the past that may come back for a question.",
         min=0,
         metavar="TOKENS",
-        show_default="a quarter of --low-watermark",
+        show_default="0: no recall",
     ),
 ]
 ArchiveMemory = Annotated[

@@ -39,9 +39,7 @@ def watch(
     start: Annotated[float, options.time_option("--start", options.MEDIA, "Start at this time.")] = 0.0,
     duration: Annotated[
         float | None,
-        options.option(
-            "--duration", options.MEDIA, "How much to take of it, in each loop.", metavar="SECONDS", show_default="all"
-        ),
+        options.time_option("--duration", options.MEDIA, "How much to take of it, in each loop.", show_default="all"),
     ] = None,
     loop: Annotated[
         int,

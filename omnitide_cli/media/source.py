@@ -60,7 +60,7 @@ def open_source(
             "--start must be 0 or more, --duration above 0, --loop 1 or more.",
         )
     if not (video or audio):
-        raise UsageError("neither picture nor sound is wanted", "Leave out --no-video or --no-audio.")
+        raise UsageError("both video and audio are switched off", "Leave out --no-video or --no-audio.")
     if loops > 1 and comes_by_pipe(path):
         raise UsageError(f"{display_name(path)} can't be played twice", "Leave out --loop, or name a file.")
     return MediaSource(

@@ -78,7 +78,7 @@ class EngineOptions(Knobs):
     costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
     recall_layers: tuple[int, ...] = ()  # whose keys and queries find what a question asks for; none: no recall
     recall_threshold: float = 1.3  # by how much the best moment must stand out
-    recall_tokens: int | None = None  # that come back for a question; None: a quarter of the low watermark
+    recall_tokens: int | None = None  # that come back for a question; None or 0: no recall
     archive_memory: int = 512 << 20  # bytes of what was cut
     archive_disk: int = 4 << 30  # the same on disk, where there is a folder for it
     archive_folder: Path | None = None
@@ -88,7 +88,7 @@ class EngineOptions(Knobs):
         """Tokens that may come back for a question; 0: what is cut is gone."""
         if self.policy == "full" or not self.recall_layers or self.archive_memory == 0:
             return 0
-        return self.low_watermark // 4 if self.recall_tokens is None else self.recall_tokens
+        return self.recall_tokens or 0
 
 
 COUNTS = ("high_watermark", "low_watermark", *KNOBS, "max_answer_tokens", "ctx", "recall_tokens")

@@ -26,13 +26,12 @@ def engine_options(
 
 
 def with_recall(manifest: Manifest, options: EngineOptions) -> EngineOptions:
-    """The same for people who watch: what is cut comes back when it is asked for. Benchmarks of what stays in the cache
-    do without.
+    """The same with recall, where it is asked for (`--recall-tokens`): what is cut comes back for questions about it.
 
-    Where nobody has measured by which of the model's layers to search, it has to be asked for (`--recall-tokens`); then
-    the first and the middle one are taken.
+    It isn't on by itself, since it still takes too many questions about now for questions about the past. Where nobody
+    has measured by which of the model's layers to search, the first and the middle one are taken.
     """
-    layers = tuple(manifest.recall.layers)
+    layers = tuple(manifest.recall.layers) if options.recall_tokens else ()
     if not layers and options.recall_tokens and manifest.shape.layers:
         layers = tuple(sorted({0, manifest.shape.layers // 2}))
     folder = state_dir() / "archive"

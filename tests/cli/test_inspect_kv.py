@@ -36,9 +36,9 @@ def test_json_is_one_object_with_the_documented_fields(omnitide: Omnitide) -> No
     (line,) = result.out.splitlines()
     fields = json.loads(line)
     assert list(fields) == STATE_FIELDS + SIMULATION_FIELDS
-    assert list(fields["classes"]) == ["must_keep", "selected_history", "recent_context"]
+    assert list(fields["classes"]) == ["must_keep", "selected_history", "recent_context", "recalled"]
     assert sum(fields["classes"].values()) == fields["useful_cells"]
-    assert list(fields["units"][0]) == ["index", "kind", "tokens", "partial", "spans"]
+    assert list(fields["units"][0]) == ["index", "kind", "tokens", "partial", "spans", "recalled"]
     assert sum(unit["tokens"] for unit in fields["units"]) == fields["useful_cells"]
     assert fields["fragmentation"] == 1 - fields["useful_cells"] / (64 * fields["active_pages"])
     assert fields["kv_bytes"]["useful"] == fields["useful_cells"] * 36 * 2 * 128 * 2 * 2

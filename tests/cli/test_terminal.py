@@ -131,13 +131,24 @@ def test_a_closed_pipe_ends_quietly(env: dict[str, str], tmp_path: Path, clip: P
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["watch", "CLIP", "--json"]])
-def test_a_full_disk_is_one_line(env: dict[str, str], tmp_path: Path, clip: Path, arguments: list[str]) -> None:
-    command = [*SCRIPT, *(str(clip) if argument == "CLIP" else argument for argument in arguments)]
+def test_a_full_disk_is_one_line(env: dict[str, str], tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
+        done = subprocess.run(
+            [*SCRIPT, "--help"], stdout=full, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True
+        )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "omnitide: No space left on device."
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_does_not_end_a_session(env: dict[str, str], tmp_path: Path, clip: Path) -> None:
+    """It goes on, says so once, and at the end what is missing."""
+    command = [*SCRIPT, "watch", str(clip), "--every", "1=What?", "--json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
+    assert done.returncode == 0
+    assert done.stderr.count("standard output can't be written") == 1
+    assert re.search(r"not written +standard output lacks \d+ answers? \(No space left on device\)", done.stderr)
     assert "Traceback" not in done.stderr
 
 

@@ -77,7 +77,18 @@ def test_a_saved_session_is_seen_as_it_was_left(example: Path, tmp_path: Path, m
     assert left
     assert saved
     assert (saved["session"], saved["kind"], saved["running"], saved["kv_bytes"]) == ("left.tide", "saved", False, None)
-    told_otherwise = {"session", "kind", "kv_bytes", "unit", "retention", "migration", "history", "pid", "started"}
+    told_otherwise = {
+        "session",
+        "kind",
+        "checkpoint",
+        "kv_bytes",
+        "unit",
+        "retention",
+        "migration",
+        "history",
+        "pid",
+        "started",
+    }
     for field in saved.keys() - told_otherwise - {"written"}:
         assert saved[field] == left[field], field
     shown = subprocess.run([*COMMAND, "inspect-kv", str(file)], capture_output=True, text=True, check=True).stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,12 +103,13 @@ def test_without_layers_nothing_is_archived(manifest: Manifest, demo_files: Mode
         assert not [event for event in engine.ask("What do you see?", 0.0) if isinstance(event, Recalled)]
 
 
-def test_recall_is_turned_off_by_a_flag(manifest: Manifest) -> None:
-    on = with_recall(manifest, engine_options(manifest, {}))
-    assert on.recall_budget == on.low_watermark // 4
-    assert with_recall(manifest, engine_options(manifest, {"recall_tokens": 0})).recall_budget == 0
-    assert with_recall(manifest, engine_options(manifest, {"archive_memory": 0})).recall_budget == 0
-    assert with_recall(manifest, engine_options(manifest, {"policy": "full"})).recall_budget == 0
+def test_recall_has_to_be_asked_for(manifest: Manifest) -> None:
+    def budget(**wanted: Any) -> int:
+        return with_recall(manifest, engine_options(manifest, wanted)).recall_budget
+
+    assert budget(recall_tokens=200) == 200
+    assert budget() == budget(recall_tokens=0) == 0
+    assert budget(recall_tokens=200, archive_memory=0) == budget(recall_tokens=200, policy="full") == 0
 
 
 def test_the_archive_leaves_no_file(watched: Engine, chosen: EngineOptions) -> None:

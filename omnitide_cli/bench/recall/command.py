@@ -74,7 +74,10 @@ def recall(
 
     options.check_names("split", [split], list(SPLITS))
     manifest = find_manifest(model)
-    chosen = with_recall(manifest, engine_options(manifest, settings_of(context.params)))
+    chosen = engine_options(manifest, settings_of(context.params))
+    if chosen.recall_tokens is None:
+        chosen = replace(chosen, recall_tokens=chosen.low_watermark // 4)
+    chosen = with_recall(manifest, chosen)
     if layers:
         chosen = replace(chosen, recall_layers=tuple(sorted(set(layers))))
     if not chosen.recall_budget:
