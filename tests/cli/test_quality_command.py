@@ -76,14 +76,14 @@ def test_a_table_for_people(omnitide: Omnitide) -> None:
 
 
 def test_settings_are_swept_on_validation_streams(omnitide: Omnitide) -> None:
-    flags = ("--split", "validation", "--units", 12, "--limit", 3, "--watermarks", "300/200", "--recent-units", 2)
+    flags = ("--split", "validation", "--units", 12, "--limit", 3, "--watermarks", "400/300", "--recent-units", 2)
     result = omnitide("bench", "quality", "--sweep", "image-sinks=0,4,16", "--positions", "sparse", *flags, "--json")
     assert (result.code, result.err) == (0, "")
     totals = [row for row in map(json.loads, result.out.splitlines()) if row["kind"] == "all"]
     assert [row["setting"] for row in totals] == ["", "image-sinks=4", "image-sinks=0", "image-sinks=16"]
     assert {(row["policy"], row["positions"], row["n"]) for row in totals} == {("omnipick", "sparse", 3)}
     assert totals[0]["history_tokens"] == totals[1]["history_tokens"]
-    assert totals[2]["history_tokens"] < totals[3]["history_tokens"]
+    assert totals[2]["history_tokens"] < totals[0]["history_tokens"] < totals[3]["history_tokens"]
     assert [row["image_sinks"] for row in totals] == [4, 4, 0, 16]
     assert totals[2]["difference"]["to"] == "defaults"
 
