@@ -5,7 +5,6 @@ One thread owns an engine; only `interrupt` may be called from another or from a
 
 from __future__ import annotations
 
-import codecs
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -17,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import omnitide_cli
-from omnitide_cli.errors import CacheFull, ModelError, OmniTideError
+from omnitide_cli.errors import ModelError, OmniTideError
+from omnitide_cli.runtime.answering import Exchange
+from omnitide_cli.runtime.attaching import attach_session, standing_notices
 from omnitide_cli.runtime.events import (
     Answer,
-    AnswerDelta,
     Event,
     Notice,
-    Recalled,
     SessionStarted,
     Summary,
     TokenCounts,
@@ -39,7 +38,6 @@ from omnitide_cli.runtime.options import (
     PromptTemplate,
     check_policy,
     check_watermarks,
-    is_own_policy,
 )
 from omnitide_cli.runtime.recall import Recall
 from omnitide_cli.runtime.recaller import Recaller
@@ -51,11 +49,9 @@ from omnitide_cli.runtime.step import Step
 from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.runtime.template import TokenTemplate
-from omnitide_cli.runtime.thoughts import Thoughts
 from omnitide_cli.runtime.view import CELL_LETTERS
 
 MIN_SOUND = 640  # samples of one audio token at 16 kHz
-SPARE_CELLS = 16  # that what is recalled leaves free beside question and answer: the template's closing
 
 
 class Engine:
@@ -96,7 +92,7 @@ class Engine:
             template = TokenTemplate.of(prompt, model)
             check_low_watermark(options, len(template.system))
             model.open_context(options, choose_ctx(options, model))
-            return cls(model, _attach(model, options), template, files.name, options)
+            return cls(model, attach_session(model, options), template, files.name, options)
         except BaseException:
             model.close()
             raise
@@ -306,76 +302,19 @@ class Engine:
 
     def _answer(self, question: str, at: float) -> Generator[Event]:
         began = time.perf_counter()
-        template, session = self._template, self._session
-        tokens = self._model.tokenize(question, special=False)
-        thoughts = Thoughts(shown=self._options.show_thoughts)
-        count, first, stop = 0, 0.0, "interrupted"
-        recalled: Recalled | None = None
-        with suppress(Interrupted):
-            if not self._interrupted:
-                if self._recaller and tokens:
-                    reserved = len(tokens) + len(template.question_suffix) + self._options.max_answer_tokens
-                    recalled = self._recaller.before(question, tokens, at, reserved=reserved + SPARE_CELLS)
-                    if recalled:
-                        yield recalled
-                session.begin("question", at, at)
-                session.add_tokens("text", tokens)
-                session.add_tokens("boundary", template.question_suffix)
-                try:
-                    asked = session.commit(want_logits=True).unit
-                except CacheFull as error:
-                    if self._options.policy == "full":
-                        raise
-                    message = f"a question of {len(tokens)} tokens could not be asked: {error.message}"
-                    yield Notice(code="question-too-long", message=message, hint="shorten it, or raise --ctx")
-                    return
-                session.generate_begin(at)
-                try:
-                    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-                    while not self._interrupted:
-                        piece = session.generate_next()
-                        if count == 0:
-                            first = time.perf_counter()
-                        characters = decoder.decode(piece or b"", final=piece is None)
-                        count += piece is not None
-                        if shown := thoughts.take(characters, final=piece is None):
-                            yield AnswerDelta(at=at, text=shown)
-                        if piece is None:
-                            stop = "eos"
-                            break
-                        if count >= self._options.max_answer_tokens:
-                            stop = "length"
-                            break
-                finally:
-                    session.generate_end(template.response_suffix)
-                    if self._recaller:
-                        self._recaller.note_words(asked, question)
-                        self._recaller.note_words(asked + 1, thoughts.answer)
-        if rest := thoughts.take("", final=True):
-            yield AnswerDelta(at=at, text=rest)
-        if stop == "length" and thoughts.is_thinking:
-            message = f"the model was still thinking after {count} tokens, and has not answered to the end"
-            yield Notice("thoughts-too-long", message, "raise --max-answer-tokens; --show-thoughts shows the thoughts")
+        exchange = Exchange(
+            self._model, self._session, self._template, self._options, self._recaller, lambda: self._interrupted
+        )
+        yield from exchange.run(question, at)
+        if exchange.is_refused:
+            return
         self._rearm()
         ended = time.perf_counter()
         totals = self._totals
         totals.answers += 1
         totals.answer_s += ended - began
-        speed = (count - 1) / (ended - first) if count > 1 and ended > first else 0.0
         self._see()
-        yield Answer(
-            at=at,
-            unit=totals.last_unit,
-            question=question,
-            text=thoughts.answer,
-            tokens=count,
-            ttft_ms=(first - began) * 1000 if first else 0.0,
-            tokens_per_s=speed,
-            stop=stop,
-            recalled=recalled.moments if recalled else (),
-            wall=self._clock.wall(at),
-            thought_tokens=thoughts.tokens,
-        )
+        yield exchange.answer(began, ended, unit=totals.last_unit, wall=self._clock.wall(at))
         maintaining = time.perf_counter()
         maintenance, _ = self._maintain(totals.last_unit)
         totals.loop_s += (ended - began) + (time.perf_counter() - maintaining)
@@ -447,41 +386,3 @@ class Engine:
     def cell_letters(self) -> bytes:
         """Class of every cell at this moment, one letter each as in `KvState.cell_map`."""
         return self._session.cells().tobytes().translate(CELL_LETTERS)
-
-
-def standing_notices(model: Model, options: EngineOptions) -> list[Event]:
-    """What the user should know of the settings; told with the first unit."""
-    notices: list[Event] = []
-    if options.cache_type == "q8_0" and not model.caches_on_gpu:
-        message = "a q8_0 cache halves memory, but makes attention several times slower on a CPU"
-        hint = "leave out --cache-type unless you are short of memory"
-        notices.append(Notice(code="slow-cache-type", message=message, hint=hint))
-    if is_own_policy(options.policy):
-        message = f"{options.policy} runs in Python: each retention takes longer than with a built-in policy"
-        notices.append(Notice(code="python-policy", message=message))
-    return notices
-
-
-def _attach(model: Model, options: EngineOptions) -> NativeSession:
-    def attach(*, stock_memory: bool) -> NativeSession:
-        return NativeSession(
-            model.context_address,
-            model.mtmd_address,
-            options,
-            threads=model.threads,
-            position_limit=model.n_ctx_train,
-            stock_memory=stock_memory,
-            page_size=PAGE_SIZE,
-            subblock_size=SUBBLOCK_SIZE,
-            costs=model.costs(options),
-        )
-
-    try:
-        return attach(stock_memory=False)
-    except ModelError as error:
-        if options.policy != "full":
-            raise ModelError(
-                f"OmniTide can't manage this model's memory: {error.message}",
-                "run it with --policy full, on llama.cpp's own memory, or choose another model",
-            ) from error
-        return attach(stock_memory=True)
