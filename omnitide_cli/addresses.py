@@ -42,8 +42,12 @@ SPOKEN_PAIR = re.compile(r"(?i)\b(user(?:name)?|usr|pass(?:word|wd)?|pwd|token|s
 
 HARMLESS = re.compile(r"(?i)\d{1,3}|true|false|on|off|yes|no|main|sub|high|low|tcp|udp|h26[45]|mjpe?g|\d{2,4}x\d{2,4}")
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-TELEVISION = re.compile(r"(?i)^/(live|movie|series|timeshift|play)/[^/]+/[^/]+/(?=[^/]+$)")
+TELEVISION = re.compile(r"(?i)^/(live|movie|series|timeshift|play)/[^/]+/[^/]+/(?=[^/])")
 """Television servers have the login in the path: /live/USER/PASSWORD/1234.ts."""
+CHANNEL = re.compile(r"(?i)^/(?!streaming/|isapi/|cgi-bin/)[^/]+/[^/]+/(?=\d+(\.[a-z0-9]+)?$)")
+"""The same without a first word, over HTTP: /USER/PASSWORD/1234."""
+BOTH = re.compile(r"[^:=&;]+:[^:=&;]+")
+"""A part of a path that is user:password."""
 
 PUBLIC = ("https://huggingface.co/",)
 """Where models are downloaded from: the long names in these addresses are no secrets."""
@@ -121,6 +125,10 @@ def _without_login(address: str) -> str:
     if "@" in tail:  # a login may have a / in it, and then no reader can say where it ends
         return f"{scheme}{authority}/{HIDDEN}" if HOST.fullmatch(authority) else f"{scheme}{HIDDEN}"
     path = re.split(r"[?#]", tail, maxsplit=1)[0]
+    if scheme.lower().startswith("rtmp"):  # what comes last is the key of the stream
+        path = re.sub(r"(?<=.)/[^/]+$", f"/{HIDDEN}", path)
+    elif scheme.lower().startswith("http"):
+        path = CHANNEL.sub(f"/{HIDDEN}/{HIDDEN}/", path)
     return scheme + _hide_pairs(authority.rpartition("@")[2]) + _shown_path(path) + _shown_query(tail[len(path) :])
 
 
@@ -156,7 +164,8 @@ def _shown_path(path: str) -> str:
     shown = []
     for part in path.split("/"):
         has_pair = PAIR.search(part) is not None
-        shown.append(HIDDEN if _looks_drawn_by_lot(part) and not has_pair else _hide_pairs(part))
+        is_key = BOTH.fullmatch(part) or (_looks_drawn_by_lot(part) and not has_pair)
+        shown.append(HIDDEN if is_key else _hide_pairs(part))
     return "/".join(shown)
 
 

@@ -211,7 +211,10 @@ class TranscriptSink(Sink):
         self._ahead = [(cue.start or 0.0, cue.words) for cue in shown if (cue.start or 0.0) >= resumed_at - 0.001]
         if shown and shown[-1] is blocks[-1] and "\r" not in text:
             last = shown[-1]
-            place = len(text[: last.offset + last.end_at].encode("utf-8", "surrogateescape"))
+            end_at = last.offset + last.end_at
+            if not text.startswith(cues.stamp(last.end, self._suffix), end_at):
+                return  # another program's: its times are not as wide as ours, and stay
+            place = len(text[:end_at].encode("utf-8", "surrogateescape"))
             self._cue = _Written(last.start or 0.0, last.start or 0.0, last.end, -1, place)
 
     def _take_up_lines(self, text: str, resumed_at: float) -> None:
@@ -292,9 +295,9 @@ class TranscriptSink(Sink):
 
     def _is_known(self, at: float, words: str) -> bool:
         """Whether a session that was killed has written the same answer after the checkpoint this one goes on from."""
-        for known in self._ahead:
-            if abs(known[0] - at) < 0.001 and words in known[1]:
-                self._ahead.remove(known)
+        for index, (known_at, text) in enumerate(self._ahead):
+            if abs(known_at - at) < 0.001 and words in text:
+                self._ahead[index] = (known_at, text.replace(words, "", 1))  # a cue may hold another answer, too
                 return True
         return False
 

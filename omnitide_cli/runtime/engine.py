@@ -92,7 +92,12 @@ class Engine:
             template = TokenTemplate.of(prompt, model)
             check_low_watermark(options, len(template.system))
             model.open_context(options, choose_ctx(options, model))
-            return cls(model, attach_session(model, options), template, files.name, options)
+            session = attach_session(model, options)
+            try:
+                return cls(model, session, template, files.name, options)
+            except BaseException:
+                session.close()
+                raise
         except BaseException:
             model.close()
             raise
@@ -299,6 +304,7 @@ class Engine:
         answering, self._answering = self._answering, None
         if answering is not None:
             answering.finish()
+            self._rearm()
 
     def _answer(self, question: str, at: float) -> Generator[Event]:
         began = time.perf_counter()

@@ -27,6 +27,7 @@ class Recaller:
     recall: Recall
     _notices: list[Notice] = field(default_factory=list)
     _has_told: bool = False
+    _unsearchable: str = ""
 
     @classmethod
     def open(cls, session: NativeSession, options: EngineOptions) -> Recaller | None:
@@ -66,14 +67,23 @@ class Recaller:
 
     def before(self, question: str, tokens: Sequence[int], at: float, *, reserved: int) -> Recalled | None:
         """Put back what a question asks for; the event that tells of it, or None where there is no room to look."""
+        if self._unsearchable:
+            return None
         try:
             done = self.recall.for_question(tokens, reserved=reserved)
         except CacheFull:  # it says so itself when it is asked
+            return None
+        except ModelError as error:  # its graph doesn't show what the question looks for
+            self._unsearchable = error.message
             return None
         return event_of(question, at, done)
 
     def notices(self) -> list[Notice]:
         """What the user should know, once: rows that can't go to disk stay in memory, and fewer of them."""
+        if self._unsearchable and not self._has_told:
+            self._has_told = True
+            message = f"nothing is recalled: {self._unsearchable}"
+            return [Notice("recall-not-possible", message, "leave out --recall-tokens")]
         problem = "" if self._has_told else self.recall.problem()
         if not problem:
             return []

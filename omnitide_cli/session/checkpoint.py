@@ -134,6 +134,14 @@ class Checkpointer:
             if self._claim:
                 self._claim.release()
 
+    def abandon(self) -> None:
+        """The session never began: nothing is saved, and a checkpoint that was taken over is left as it was."""
+        if not self._is_finished:
+            self._is_finished = True
+            self._writer.shutdown()
+            if self._claim:
+                self._claim.release()
+
     def _save_to(self, file: Path) -> None:
         session = self._session()
         try:
@@ -148,8 +156,7 @@ class Checkpointer:
             self._tell(elsewhere, self._place.clock)
             raise RuntimeFailure(error.message, f"the session is in {elsewhere} instead") from error
         saves.remember(file)
-        if self._adopted is not None:
-            saves.forget(self._adopted)
+        self._forget_adopted()
         self._tell(file, self._place.clock)
 
     def _keep_checkpoint(self, *, fresh: bool) -> None:
@@ -172,9 +179,14 @@ class Checkpointer:
             if self._claim is None:
                 self._claim = saves.Claim(self._checkpoint)
         write_session(self._checkpoint, session)
-        if self._file is not None and self._adopted is not None:
-            saves.forget(self._adopted)  # what is in the file now is newer
+        if self._file is not None:
+            self._forget_adopted()
         return clock
+
+    def _forget_adopted(self) -> None:
+        """What is in the file now is newer than the checkpoint that was taken over, unless it is that file."""
+        if self._adopted is not None and self._file is not None and self._adopted.resolve() != self._file.resolve():
+            saves.forget(self._adopted)
 
     def _collect(self) -> None:
         """Take notice of how the last checkpoint went; one that failed is told once, and tried again."""

@@ -17,7 +17,7 @@ from omnitide_cli.formats.sink import Sink
 from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, Summary, UnitIngested, Unwritten
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.session.interrupt import NAP_S, Interrupt
-from omnitide_cli.session.prompt import Prompt, Silence
+from omnitide_cli.session.prompt import PipedLines, Prompt, Silence
 from omnitide_cli.session.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -105,14 +105,20 @@ class SessionLoop:
                 self._feed(schedule, realtime)
                 self._finish(schedule, stays)
             if self._checkpointer:
-                self._checkpointer.finish(ended=not self._interrupt.requested)
+                left_early = self._interrupt.requested or (self._has_quit and self._resumption is not None)
+                self._checkpointer.finish(ended=not left_early)
         except BrokenPipeError:
+            with suppress(Exception):  # the reader has left; what was seen is kept all the same
+                if self._checkpointer:
+                    self._checkpointer.finish(ended=False)
             raise
         except BaseException as error:
             self._sink.failed(error)
             with suppress(Exception):  # the engine may be what failed
                 if self._checkpointer and self._is_begun:
                     self._checkpointer.finish(ended=False, failed=True)
+                elif self._checkpointer:
+                    self._checkpointer.abandon()
             with suppress(Exception):
                 self._emit(self._summary())
             raise
@@ -202,6 +208,8 @@ class SessionLoop:
     def _finish(self, schedule: Schedule, stays: bool) -> None:
         if self._is_over:
             return
+        if isinstance(self._prompt, PipedLines):
+            self._prompt.stream_ended()
         self._has_seen = True
         if self._reaches_end(self._clock):
             self._sink.media_over(self._clock)
@@ -285,9 +293,10 @@ class SessionLoop:
         return ()
 
     def _give_way(self) -> None:
-        """A question that is typed meanwhile ends the current answer, as in a talk; commands wait."""
+        """A question that is typed meanwhile ends the current answer, as in a talk; commands and pipes wait."""
         self._hear()
-        if any(line == QUIT or (line and not line.startswith("/")) for line in self._typed):
+        typed = [line for line in self._typed if line == QUIT or not isinstance(self._prompt, PipedLines)]
+        if any(line == QUIT or (line and not line.startswith("/")) for line in typed):
             self._engine.interrupt()
 
     def _tell_warnings(self) -> None:

@@ -95,12 +95,17 @@ class PipedLines(TypedLines):
         self._take = take
         self._at_once = at_once
         self._kept: deque[str] = deque()
+        self._is_over = False
+
+    def stream_ended(self) -> None:
+        """From now on there is no later moment that a question could wait for."""
+        self._is_over = True
 
     def poll(self) -> str | None:
         while (line := super().poll()) is not None:
-            if (question := self._take(line, False)) is None:
+            if (question := self._take(line, self._is_over)) is None:
                 continue
-            if self._at_once:
+            if self._at_once or self._is_over:
                 return question
             self._kept.append(question)
         return None

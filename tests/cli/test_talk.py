@@ -53,6 +53,14 @@ def test_of_a_live_stream_they_are_asked_at_once(omnitide: Omnitide, clip: Path,
 
 
 @pytest.mark.usefixtures("engine")
+def test_lines_of_a_pipe_cut_no_answer_short(omnitide: Omnitide, clip: Path, piped: Callable[[str], None]) -> None:
+    piped("first?\nsecond?\n")
+    done = omnitide("watch", clip, "--questions", "-", "--json", "--pace", "realtime")
+    answers = [event for event in map(json.loads, done.out.splitlines()) if event["type"] == "answer"]
+    assert [(answer["question"], answer["stop"]) for answer in answers] == [("first?", "eos"), ("second?", "eos")]
+
+
+@pytest.mark.usefixtures("engine")
 def test_a_line_that_is_no_question_is_told_and_the_others_are_asked(
     omnitide: Omnitide, clip: Path, piped: Callable[[str], None]
 ) -> None:

@@ -83,7 +83,13 @@ def test_what_is_shown_stays_as_it_is(given_login: tuple[str, list[str]]) -> Non
         ("async:http://a:b@h/x", "async:http://h/x"),
         ("concat:http://a:b@h/1|http://a:b@h/2", "concat:http://h/1|http://h/2"),
         ("srt://h:1?passphrase=abc123&streamid=#!::u=admin,p=foo", "srt://h:1?passphrase=…&streamid=…#…"),
+        ("http://tv:8080/john/hunter22/1234", "http://tv:8080/…/…/1234"),
+        ("http://tv/timeshift/john/doe1/60/2020-01-01:10-00/12.ts", "http://tv/timeshift/…/…/60/…/12.ts"),
+        ("rtsp://h/admin:hunter2/ch1", "rtsp://h/…/ch1"),
+        ("rtmp://a/live2/abcd-efgh-ijkl-mnop", "rtmp://a/live2/…"),
         # what holds no login
+        ("http://h/Streaming/Channels/101", "http://h/Streaming/Channels/101"),
+        ("rtmp://h/stream", "rtmp://h/stream"),
         ("/home/me/2026-11-30-2315-meeting.mp4", "/home/me/2026-11-30-2315-meeting.mp4"),
         ("http://h/BigBuckBunny_320x180.mp4", "http://h/BigBuckBunny_320x180.mp4"),
         ("rtsp://h/Streaming/Channels/101", "rtsp://h/Streaming/Channels/101"),
