@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import metadata
 
 from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFailure, SessionFileError, UsageError
-from omnitide_cli.runtime.openmp import wait_asleep
+from omnitide_cli.runtime.openmp import wait_briefly
 
 LLAMA_CPP_PYTHON = "0.3.36"
 ABI_VERSION = 4
@@ -34,7 +34,7 @@ def _check_package() -> None:
 
 
 _check_package()
-wait_asleep()
+wait_briefly()
 
 try:
     import llama_cpp.llama_cpp as llama

@@ -1,4 +1,4 @@
-"""llama.cpp's threads wait asleep unless the user wants otherwise: what the OpenMP library itself says of it."""
+"""How llama.cpp's threads wait for each other, unless the user wants otherwise: what its OpenMP library says."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def displayed(code: str, **environment: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("environment", "policy", "spins"),
     [
-        ({}, "PASSIVE", "0"),
+        ({}, None, openmp.BRIEFLY["GOMP_SPINCOUNT"]),
+        ({"OMP_WAIT_POLICY": "passive"}, "PASSIVE", "0"),
         ({"OMP_WAIT_POLICY": "active"}, "ACTIVE", None),
         ({"GOMP_SPINCOUNT": "1000"}, None, "1000"),
     ],
 )
-def test_threads_sleep_unless_the_user_has_decided(
+def test_threads_soon_sleep_unless_the_user_has_decided(
     environment: dict[str, str], policy: str | None, spins: str | None
 ) -> None:
     found = displayed(IMPORT, **environment)
@@ -52,7 +53,7 @@ def test_threads_sleep_unless_the_user_has_decided(
 def test_it_is_set_before_the_library_is_loaded_by_anything_that_a_session_uses() -> None:
     modules = "omnitide_cli.media, omnitide_cli.session.run, omnitide_cli.terminal.dashboard.renderer"
     found = displayed(f"import {modules}; from omnitide_cli.runtime import engine")
-    assert found["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert found["GOMP_SPINCOUNT"] == openmp.BRIEFLY["GOMP_SPINCOUNT"]
 
 
 def test_the_users_own_settings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +61,6 @@ def test_the_users_own_settings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     assert openmp.waiting() == "spinning (nothing is set)"
     monkeypatch.setenv("KMP_BLOCKTIME", "30")
-    openmp.wait_asleep()
-    assert "OMP_WAIT_POLICY" not in os.environ
+    openmp.wait_briefly()
+    assert "GOMP_SPINCOUNT" not in os.environ
     assert openmp.waiting() == "KMP_BLOCKTIME=30"

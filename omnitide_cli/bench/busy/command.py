@@ -34,10 +34,10 @@ def busy(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Run a clip alone and beside busy processes, by how threads wait for each other: asleep, briefly, spinning.
+    """Run a clip alone and beside busy processes, by how threads wait for each other: briefly awake, asleep, spinning.
 
-    Sessions wait asleep. `busy ÷ idle` is what busy programs cost; `idle ÷
-    spinning` is what sleeping costs when there are none. Run it on a machine
+    Sessions wait briefly awake, then asleep. `busy ÷ idle` is what busy programs
+    cost; `idle ÷ spinning` is what sleeping costs when there are none. Run it on a machine
     that is otherwise idle. Ctrl-C prints the rounds that were finished.
     """
     from omnitide_cli.bench.busy.measure import Busy

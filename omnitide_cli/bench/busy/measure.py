@@ -16,10 +16,10 @@ from statistics import median
 
 from omnitide_cli.bench.common.subprocess import run_in_subprocess
 from omnitide_cli.bench.session.measure import Job, Run, run_session
-from omnitide_cli.runtime.openmp import SPINNING, VARIABLES
+from omnitide_cli.runtime.openmp import BRIEFLY, SPINNING, VARIABLES
 
-WAYS = {"asleep": {"OMP_WAIT_POLICY": "passive"}, "briefly": {"GOMP_SPINCOUNT": "1000"}, "spinning": SPINNING}
-"""How threads wait: as OmniTide sets it, after a few microseconds of spinning, and as OpenMP does it unasked."""
+WAYS = {"briefly": BRIEFLY, "asleep": {"OMP_WAIT_POLICY": "passive"}, "spinning": SPINNING}
+"""How threads wait: as OmniTide sets it, asleep at once, and as OpenMP does it unasked."""
 
 BUSY_LOOP = "while True: pass"
 
