@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from omnitide_cli.media.unit import MediaUnit as MediaUnit
     from omnitide_cli.runtime import events as events
     from omnitide_cli.runtime.events import Answer as Answer
-    from omnitide_cli.session.library import Options as Options
     from omnitide_cli.session.library import Session as Session
     from omnitide_cli.session.library import load as load
     from omnitide_cli.session.library import open_session as open_session
+    from omnitide_cli.session.library_options import Options as Options
     from omnitide_cli.session.units import UnitStream as UnitStream
     from omnitide_cli.session.units import open_live as open_live
     from omnitide_cli.session.units import read as read
@@ -52,7 +52,7 @@ else:
         "OmniTideError": ("omnitide_cli.errors", "OmniTideError"),
         "MediaUnit": ("omnitide_cli.media.unit", "MediaUnit"),
         "Answer": ("omnitide_cli.runtime.events", "Answer"),
-        "Options": ("omnitide_cli.session.library", "Options"),
+        "Options": ("omnitide_cli.session.library_options", "Options"),
         "Session": ("omnitide_cli.session.library", "Session"),
         "load": ("omnitide_cli.session.library", "load"),
         "open_session": ("omnitide_cli.session.library", "open_session"),

@@ -6,12 +6,9 @@ written with a provisional end; when the next begins, its end is corrected in pl
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
-import stat
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,6 +17,7 @@ from pathlib import Path
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats import cues
+from omnitide_cli.formats.locked_file import open_locked, read_all, replace_locked
 from omnitide_cli.formats.patient import PatientFile
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.words import evidence
@@ -71,13 +69,13 @@ class TranscriptSink(Sink):
         self._tell = tell
         self._lock = threading.RLock()  # who leaves at once does so from another thread
         self._is_new = not path.exists()
-        self._descriptor, self._is_regular = _open(path)
+        self._descriptor, self._is_regular = open_locked(path)
         self._file = PatientFile(self._descriptor, seekable=self._is_regular)
         self._started = self._closed = self._has_told = False
         self._before = b""
         try:
             if self._is_regular:
-                self._before = _read(self._descriptor)
+                self._before = read_all(self._descriptor)
                 self._check(existing)
         except BaseException:
             self.close()
@@ -239,27 +237,13 @@ class TranscriptSink(Sink):
         self._file.append(data[same:])
 
     def _sort(self) -> None:
-        text = _read(self._descriptor).decode("utf-8", "surrogateescape")
+        text = read_all(self._descriptor).decode("utf-8", "surrogateescape")
         self._replace(cues.ordered(cues.parse(text), self._suffix))
 
     def _replace(self, text: str) -> None:
         """Another file in the place of this one, at once, so that a kill leaves one of them whole."""
-        path = self._path.resolve()
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            data = text.encode("utf-8", "surrogateescape")
-            os.fchmod(descriptor, stat.S_IMODE(os.fstat(self._descriptor).st_mode))
-            with open(descriptor, "wb", closefd=False) as file:
-                file.write(data)
-            Path(name).replace(path)
-        except BaseException:
-            os.close(descriptor)
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-        os.close(self._descriptor)
-        self._descriptor, self._before = descriptor, data
+        data = text.encode("utf-8", "surrogateescape")
+        self._descriptor, self._before = replace_locked(self._path, self._descriptor, data), data
 
     # --- answers
 
@@ -354,42 +338,9 @@ class _Written:
     end_place: int
 
 
-def _open(path: Path) -> tuple[int, bool]:
-    """The file, locked for this session, and whether it is a regular one. Raises UsageError."""
-    try:
-        while True:
-            is_regular = not path.exists() or path.is_file()
-            flags = os.O_RDWR | os.O_CREAT if is_regular else os.O_WRONLY
-            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
-            if not is_regular:
-                return descriptor, False
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                raise UsageError(f"--transcript {path}: another session is writing it", "choose another file") from None
-            except OSError:
-                return descriptor, True  # a file system without locks
-            with suppress(OSError):
-                if os.path.samestat(path.stat(), os.fstat(descriptor)):
-                    return descriptor, True
-            os.close(descriptor)  # replaced between the two
-    except OSError as error:
-        raise UsageError(f"--transcript {path}: can't be written: {error.strerror}", "choose another file") from error
-
-
 def _is_torn(last: cues.Cue) -> bool:
     """Whether the end of a file is a cue that could not be written as far as its text."""
     return not last.words.strip() if last.start is not None else not last.text.startswith(NOT_CUES)
-
-
-def _read(descriptor: int) -> bytes:
-    size = os.fstat(descriptor).st_size
-    parts, at = [], 0
-    while at < size and (part := os.pread(descriptor, size - at, at)):
-        parts.append(part)
-        at += len(part)
-    return b"".join(parts)
 
 
 def _object(line: str) -> dict[str, object] | None:

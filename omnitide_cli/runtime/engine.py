@@ -16,18 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import omnitide_cli
-from omnitide_cli.errors import ModelError, OmniTideError
 from omnitide_cli.runtime.answering import Exchange
 from omnitide_cli.runtime.attaching import attach_session, standing_notices
 from omnitide_cli.runtime.events import (
     Answer,
     Event,
-    Notice,
     SessionStarted,
     Summary,
-    TokenCounts,
     UnitIngested,
 )
+from omnitide_cli.runtime.intake import Intake
 from omnitide_cli.runtime.kv_state import KvState
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
@@ -51,8 +49,6 @@ from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.runtime.template import TokenTemplate
 from omnitide_cli.runtime.view import CELL_LETTERS
 
-MIN_SOUND = 640  # samples of one audio token at 16 kHz
-
 
 class Engine:
     """A model with an endless history. Use as a context manager."""
@@ -72,8 +68,7 @@ class Engine:
         self._answering: Step[Answer] | None = None
         self._notices = standing_notices(model, options)
         self._recaller = Recaller.open(session, options)
-        now = session.snapshot()
-        self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
+        self._intake = Intake(session, template, name, options, model.n_embd)
 
     @classmethod
     def open(
@@ -191,10 +186,14 @@ class Engine:
         self._finish_answer()
         began = time.perf_counter()
         try:
-            notices, tokens, encode_ms, prefill_ms = self._prefill(unit)
+            taken = self._intake.take(unit)
         except Interrupted:
             self._rearm()
             return Step(UnitIngested, [])
+        notices, self._notices = [*self._notices, *taken.notices], []
+        if self._recaller and taken.unit is not None:
+            self._recaller.note_frame(taken.unit, unit.frame)
+            notices += self._recaller.notices()
         self._clock.take(unit)
         self._source_counts.add(unit)
         self._see()
@@ -203,19 +202,19 @@ class Engine:
         totals.units += 1
         totals.last_unit = unit.index
         totals.media_s += unit.end - unit.start
-        totals.encode_s += encode_ms / 1000
-        totals.prefill_s += prefill_ms / 1000
+        totals.encode_s += taken.encode_ms / 1000
+        totals.prefill_s += taken.prefill_ms / 1000
         now = self._see()
         ingested = UnitIngested(
             index=unit.index,
             start=round(unit.start, 6),
             end=round(unit.end, 6),
-            tokens=tokens,
+            tokens=taken.tokens,
             history_tokens=now.history_tokens,
             page_span=now.layout.page_span,
             physical_span=now.layout.physical_span,
-            encode_ms=encode_ms,
-            prefill_ms=prefill_ms,
+            encode_ms=taken.encode_ms,
+            prefill_ms=taken.prefill_ms,
             maintain_ms=maintain_ms,
             lag_ms=self._clock.lag_ms(),
             dropped_frames=unit.dropped_frames,
@@ -224,64 +223,6 @@ class Engine:
         totals.loop_s += time.perf_counter() - began
         self._rearm()
         return Step(UnitIngested, [*notices, ingested, *maintenance])
-
-    def _prefill(self, unit: StreamUnit) -> tuple[list[Event], TokenCounts, float, float]:
-        notices: list[Event] = [*self._notices]
-        self._notices.clear()
-        sound = unit.audio
-        if sound is not None and len(sound) < MIN_SOUND:
-            message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were ignored"
-            notices.append(Notice(code="sound-too-short", message=message))
-            sound = None
-        if unit.frame is None and sound is None:
-            return notices, TokenCounts(), 0.0, 0.0
-        self._check_senses(unit.frame is not None, sound is not None)
-        session, template = self._session, self._template
-        session.begin("media", unit.start, unit.end)
-        try:
-            session.add_tokens("boundary", template.unit_prefix)
-            if unit.frame is not None:
-                session.add_tokens("boundary", template.image_prefix)
-                session.add_image(unit.frame)
-                session.add_tokens("boundary", template.image_suffix)
-            if sound is not None:
-                session.add_tokens("boundary", template.audio_prefix)
-                session.add_audio(sound, unit.audio_left, unit.audio_right)
-                session.add_tokens("boundary", template.audio_suffix)
-            session.add_tokens("boundary", template.unit_suffix)
-        except BaseException:
-            session.abandon()
-            raise
-        done = session.commit()
-        if self._recaller:
-            self._recaller.note_frame(done.unit, unit.frame)
-            notices += self._recaller.notices()
-        counts = TokenCounts(
-            done.image_tokens, done.audio_tokens, done.text_tokens, done.boundary_tokens, done.total_tokens
-        )
-        if counts.total > self._options.high_watermark and self._options.policy != "full":
-            message = f"a unit of {counts.total} tokens is above the high watermark ({self._options.high_watermark})"
-            notices.append(Notice(code="unit-too-large", message=message, hint="raise --high-watermark"))
-        return notices, counts, done.encode_ms, done.prefill_ms
-
-    def _check_senses(self, sees: bool, hears: bool) -> None:
-        if sees and not self._sees:
-            raise ModelError(
-                f"{self._name} can't see pictures", "use --no-video, or a model with a vision encoder (--mmproj)"
-            )
-        if hears and not self._hears:
-            raise ModelError(
-                f"{self._name} can't hear sound: {self._why_deaf()}",
-                "use --no-audio, or a model with an audio encoder (--mmproj)",
-            )
-
-    def _why_deaf(self) -> str:
-        """The encoder's own reason: there is none, it is of another kind, or of another language model."""
-        try:
-            self._session.encode_audio(np.zeros(MIN_SOUND, np.float32), self._model.n_embd)
-        except OmniTideError as error:
-            return error.message
-        return "its encoder gives no reason"
 
     # --- answers
 

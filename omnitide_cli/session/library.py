@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar, Unpack, get_args, get_type_hints
+from typing import Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,87 +22,19 @@ from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Summary, UnitIngested
 from omnitide_cli.runtime.kv_state import SessionSnapshot
-from omnitide_cli.runtime.options import (
-    POLICIES,
-    CacheType,
-    EngineOptions,
-    FlashAttention,
-    Layout,
-    ModelFiles,
-    Policy,
-    Positions,
-    is_own_policy,
-)
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedQuestions
 from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.session.checkpoint import moved
 from omnitide_cli.session.configuration import engine_options, frame_fit, with_recall
+from omnitide_cli.session.event_queue import EventQueue
+from omnitide_cli.session.library_options import Options, settings
 from omnitide_cli.session.resume import Resumption, identity, saved_model
-
-MOST_UNREAD = 10_000
 
 StrPath = str | os.PathLike[str]
 E = TypeVar("E", bound=Event)
-
-
-class Options(TypedDict, total=False):
-    """Settings of a session, each under the name of its flag on the command line (`omnitide watch --help`)."""
-
-    policy: Policy | str
-    """A known one, or FILE.py:FUNCTION."""
-    layout: Layout
-    positions: Positions
-    high_watermark: int
-    low_watermark: int
-    recent_units: int
-    image_sinks: int
-    audio_sinks: int
-    text_budget: int
-    sinks: int
-    min_pages: int
-    max_answer_tokens: int
-    temperature: float
-    seed: int
-    ctx: int
-    threads: int
-    gpu_layers: int
-    cache_type: CacheType
-    flash_attn: FlashAttention
-    recall_tokens: int
-    archive_memory: int
-    archive_disk: int
-    show_thoughts: bool
-
-
-class EventQueue:
-    """The events of a session. Iterating takes those that came since the last time; `subscribe` hears each at once."""
-
-    def __init__(self) -> None:
-        self._unread: deque[Event] = deque(maxlen=MOST_UNREAD)
-        self._listeners: list[Callable[[Event], object]] = []
-
-    def __iter__(self) -> Iterator[Event]:
-        """What has come and was not taken yet, the oldest first; of very many, the newest 10,000."""
-        while self._unread:
-            yield self._unread.popleft()
-
-    def subscribe(self, listener: Callable[[Event], object]) -> Callable[[], None]:
-        """Call `listener` with every event from now on, on the session's thread; returns what ends that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
-
-    def put(self, event: Event) -> None:
-        """An event came."""
-        self._unread.append(event)
-        for listener in tuple(self._listeners):
-            listener(event)
 
 
 def load(
@@ -128,7 +59,7 @@ def load(
     name = None if model is None else os.fspath(model)
     manifest = find_manifest(name)
     _check_unit_seconds(unit_seconds)
-    chosen = engine_options(manifest, _settings(options), unit_seconds=unit_seconds, image_tokens=image_tokens)
+    chosen = engine_options(manifest, settings(options), unit_seconds=unit_seconds, image_tokens=image_tokens)
     chosen = with_recall(manifest, chosen)
     return _opened(name, manifest, mmproj, system, chosen, unit_seconds, image_tokens, None, progress)
 
@@ -154,7 +85,7 @@ def open_session(
     manifest = find_manifest(name)
     chosen = engine_options(
         manifest,
-        resumption.options({field: None for field in get_type_hints(Options)} | _settings(options)),
+        resumption.options(dict.fromkeys(Options.__annotations__) | settings(options)),
         unit_seconds=media.unit_seconds,
         image_tokens=media.image_tokens,
     )
@@ -396,19 +327,6 @@ class Session:
             if isinstance(event, wanted):
                 found = event
         return found
-
-
-def _settings(options: Options) -> dict[str, Any]:
-    """Options as the engine takes them. Raises UsageError for what is no choice, TypeError for what is no option."""
-    hints = get_type_hints(Options)
-    for name, value in options.items():
-        if name not in hints:
-            raise TypeError(f"'{name}' is no option; there are: {', '.join(hints)}")
-        choices = POLICIES if name == "policy" else get_args(hints[name])
-        is_known = value is None or value in choices or (name == "policy" and is_own_policy(str(value)))
-        if choices and not is_known:
-            raise UsageError(f"{name}={value!r}: there is no such {name}", f"choose from {', '.join(choices)}")
-    return dict(options)
 
 
 def _check_unit_seconds(seconds: float) -> None:

@@ -37,8 +37,8 @@ def busy(
     """Run a clip alone and beside busy processes, by how threads wait for each other: briefly awake, asleep, spinning.
 
     Sessions wait briefly awake, then asleep. `busy ÷ idle` is what busy programs
-    cost; `idle ÷ spinning` is what sleeping costs when there are none. Run it on a machine
-    that is otherwise idle. Ctrl-C prints the rounds that were finished.
+    cost; `idle ÷ spinning` is what sleeping costs when there are none. Run it on
+    a machine that is otherwise idle. Ctrl-C prints the rounds that were finished.
     """
     from omnitide_cli.bench.busy.measure import Busy
     from omnitide_cli.bench.session.measure import Job

@@ -1,0 +1,99 @@
+"""One media unit on its way in: its parts between the template's tokens, encoded and prefilled as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from omnitide_cli.errors import ModelError, OmniTideError
+from omnitide_cli.runtime.events import Event, Notice, TokenCounts
+from omnitide_cli.runtime.native_session import NativeSession
+from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.stream_unit import StreamUnit
+from omnitide_cli.runtime.template import TokenTemplate
+
+MIN_SOUND = 640  # samples of one audio token at 16 kHz
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a unit."""
+
+    unit: int | None = None
+    """Its id in the ledger; None: there was nothing in it."""
+    tokens: TokenCounts = field(default_factory=TokenCounts)
+    encode_ms: float = 0.0
+    prefill_ms: float = 0.0
+    notices: tuple[Event, ...] = ()
+
+
+class Intake:
+    """Takes media units into a session's history."""
+
+    def __init__(
+        self, session: NativeSession, template: TokenTemplate, name: str, options: EngineOptions, n_embd: int
+    ) -> None:
+        """`name`: the model's, for what it refuses. `n_embd`: width of its rows."""
+        self._session = session
+        self._template = template
+        self._name = name
+        self._options = options
+        self._n_embd = n_embd
+        now = session.snapshot()
+        self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
+
+    def take(self, unit: StreamUnit) -> Taken:
+        """Encode and prefill a unit. Raises what `Engine.ingest` raises, and Interrupted; no token is left then."""
+        notices: list[Event] = []
+        sound = unit.audio
+        if sound is not None and len(sound) < MIN_SOUND:
+            message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were ignored"
+            notices.append(Notice(code="sound-too-short", message=message))
+            sound = None
+        if unit.frame is None and sound is None:
+            return Taken(notices=tuple(notices))
+        self._check_senses(unit.frame is not None, sound is not None)
+        session, template = self._session, self._template
+        session.begin("media", unit.start, unit.end)
+        try:
+            session.add_tokens("boundary", template.unit_prefix)
+            if unit.frame is not None:
+                session.add_tokens("boundary", template.image_prefix)
+                session.add_image(unit.frame)
+                session.add_tokens("boundary", template.image_suffix)
+            if sound is not None:
+                session.add_tokens("boundary", template.audio_prefix)
+                session.add_audio(sound, unit.audio_left, unit.audio_right)
+                session.add_tokens("boundary", template.audio_suffix)
+            session.add_tokens("boundary", template.unit_suffix)
+        except BaseException:
+            session.abandon()
+            raise
+        done = session.commit()
+        counts = TokenCounts(
+            done.image_tokens, done.audio_tokens, done.text_tokens, done.boundary_tokens, done.total_tokens
+        )
+        if counts.total > self._options.high_watermark and self._options.policy != "full":
+            message = f"a unit of {counts.total} tokens is above the high watermark ({self._options.high_watermark})"
+            notices.append(Notice(code="unit-too-large", message=message, hint="raise --high-watermark"))
+        return Taken(done.unit, counts, done.encode_ms, done.prefill_ms, tuple(notices))
+
+    def _check_senses(self, sees: bool, hears: bool) -> None:
+        if sees and not self._sees:
+            raise ModelError(
+                f"{self._name} can't see pictures", "use --no-video, or a model with a vision encoder (--mmproj)"
+            )
+        if hears and not self._hears:
+            raise ModelError(
+                f"{self._name} can't hear sound: {self._why_deaf()}",
+                "use --no-audio, or a model with an audio encoder (--mmproj)",
+            )
+
+    def _why_deaf(self) -> str:
+        """The encoder's own reason: there is none, it is of another kind, or of another language model."""
+        try:
+            self._session.encode_audio(np.zeros(MIN_SOUND, np.float32), self._n_embd)
+        except OmniTideError as error:
+            return error.message
+        return "its encoder gives no reason"
