@@ -1,4 +1,5 @@
-"""Writes what Python knows of policies and planners: `write_registry.py SRC OUT.py` reads the two .def files below SRC.
+"""Writes what Python knows of policies, planners and sound encoders: `write_registry.py SRC OUT.py` reads
+the .def files below SRC.
 
 Names are made here as the command line spells them, with dashes. Importing what is written costs next to nothing, so
 help and completion need neither the native library nor llama.cpp.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,23 +28,53 @@ class Entry(NamedTuple):
     knobs: list[dict[str, Any]]
 
 
+class Encoder(NamedTuple):
+    """One line of sound_encoders.def."""
+
+    value: int
+    name: str
+    sentence: str
+    numbers: list[int]
+
+
 def read_entries(path: Path, macro: str) -> list[Entry]:
     """The lines `macro(...)` of a file, in order. Exits with the file's name at what can't be."""
-    entries = []
+    entries = [
+        Entry(int(_one(value)), _one(name), _one(column), _text(sentence), _knobs(knobs, path))
+        for value, _, name, column, sentence, knobs in _lines(path, macro, "six", 6)
+    ]
+    _check_unique(entries, path)
+    return entries
+
+
+def read_encoders(path: Path) -> list[Encoder]:
+    """The lines of sound_encoders.def, in order; exits as `read_entries`."""
+    entries = [
+        Encoder(int(_one(value)), _one(name), _text(sentence), [int(_one(number)) for number in numbers])
+        for value, _, name, sentence, *numbers in _lines(path, "SOUND_ENCODER", "eight", 8)
+    ]
+    _check_unique(entries, path)
+    return entries
+
+
+def _lines(path: Path, macro: str, how_many: str, count: int) -> list[list[list[str]]]:
+    """The arguments of each line `macro(...)`."""
+    lines = []
     tokens = _tokens(path)
     while tokens:
         if tokens.pop(0) != macro:
             sys.exit(f"{path}: a line is expected to begin with {macro}(")
-        fields = _arguments(tokens, path)
-        if len(fields) != 6:
-            sys.exit(f"{path}: {macro} takes six arguments, not {len(fields)}: {fields}")
-        value, _, name, column, sentence, knobs = fields
-        entries.append(Entry(int(_one(value)), _one(name), _one(column), _text(sentence), _knobs(knobs, path)))
+        lines.append(_arguments(tokens, path))
+        if len(lines[-1]) != count:
+            sys.exit(f"{path}: {macro} takes {how_many} arguments, not {len(lines[-1])}: {lines[-1]}")
+    return lines
+
+
+def _check_unique(entries: Sequence[Entry | Encoder], path: Path) -> None:
     for what in ("value", "name"):
         found = [getattr(entry, what) for entry in entries]
         if len(set(found)) < len(found):
             sys.exit(f"{path}: a {what} occurs twice: {found}")
-    return entries
 
 
 def _tokens(path: Path) -> list[str]:
@@ -108,7 +140,7 @@ def _text(tokens: list[str]) -> str:
     return "".join(token[1:-1].replace('\\"', '"').replace("\\\\", "\\") for token in tokens)
 
 
-def module(policies: list[Entry], planners: list[Entry]) -> str:
+def module(policies: list[Entry], planners: list[Entry], encoders: list[Encoder]) -> str:
     """The module's text."""
     knobs = [(owner, knob) for owner in (*policies, *planners) for knob in owner.knobs]
     names = [knob["name"] for _, knob in knobs]
@@ -137,14 +169,16 @@ def module(policies: list[Entry], planners: list[Entry]) -> str:
             sys.exit(f"{policy.name} reads {policy.column}: one of {', '.join(READS)}")
     return "".join(
         (
-            '"""Written by native/cmake/write_registry.py from policies.def and planners.def."""\n\n',
+            '"""Written by native/cmake/write_registry.py from the .def files of native/src."""\n\n',
             "from dataclasses import dataclass\nfrom typing import Literal\n\n",
-            "from omnitide_cli.runtime.entries import Knob, LayoutEntry, PolicyEntry\n\n",
+            "from omnitide_cli.runtime.entries import Knob, LayoutEntry, PolicyEntry, SoundEncoderEntry\n\n",
             f"Policy = Literal[{choices(policies)}]\nLayout = Literal[{choices(planners)}]\n\n",
             "POLICIES: dict[str, PolicyEntry] = {\n",
             *(shown(entry, "PolicyEntry", f" {entry.column == 'attention'},") for entry in policies),
             "}\n\nLAYOUTS: dict[str, LayoutEntry] = {\n",
             *(shown(entry, "LayoutEntry", "") for entry in planners),
+            "}\n\nSOUND_ENCODERS: dict[str, SoundEncoderEntry] = {\n",
+            *(_encoder(entry) for entry in encoders),
             "}\n\n\n@dataclass(frozen=True, slots=True, kw_only=True)\nclass Knobs:\n",
             '    """Settings of policies and planners; None: theirs to choose."""\n\n',
             fields(True) or "    pass\n",
@@ -161,12 +195,18 @@ def _knob(knob: dict[str, Any]) -> str:
     return f"Knob({values}, {', '.join(texts)})"
 
 
+def _encoder(entry: Encoder) -> str:
+    values = ", ".join(map(str, (entry.value, repr(entry.sentence), *entry.numbers)))
+    return f"    {entry.name.replace('_', '-')!r}: SoundEncoderEntry({values}),\n"
+
+
 def main(source: Path, out: Path) -> None:
-    """Read both files, write the module."""
+    """Read the files, write the module."""
     policies = read_entries(source / "pick" / "policies.def", "POLICY")
     planners = read_entries(source / "page" / "planners.def", "PLANNER")
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(module(policies, planners), encoding="utf-8")
+    encoders = read_encoders(source / "encode" / "sound_encoders.def")
+    out.write_text(module(policies, planners, encoders), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define OT_ABI_VERSION 4
+#define OT_ABI_VERSION 5
 
 enum ot_status {
     OT_OK = 0,
@@ -397,6 +397,21 @@ int ot_session_key(ot_session * s, uint32_t layer, uint32_t cell, float * out, s
 size_t ot_session_value_width(const ot_session * s, uint32_t layer);
 int ot_session_value(ot_session * s, uint32_t layer, uint32_t cell, float * out, size_t cap);
 
+// The sound that the session's model hears: what its kind of encoder takes (src/encode/sound_encoders.def), and what of it
+// is the model's own. Counts are samples of one channel.
+typedef struct ot_audio_format {
+    int32_t encoder;             // the kind's number
+    uint32_t rate;               // a second
+    uint32_t before;             // of the sound right before a unit, which it hears as well
+    uint32_t after;              // and right behind it
+    uint32_t samples_per_token;  // of which a token is made
+    uint32_t shortest;           // that give a token; less can't be encoded
+    uint32_t longest;            // that can be encoded at once
+} ot_audio_format;
+
+// OT_ERR_UNSUPPORTED, with the reason, where the model hears nothing.
+int ot_session_audio_format(const ot_session * s, ot_audio_format * out);
+
 // A span that is added, or would be; width > 0: a raster (images alone).
 typedef struct ot_part {
     int32_t role;     // OT_ROLE_*
@@ -405,7 +420,7 @@ typedef struct ot_part {
 } ot_part;
 
 // What the encoders give, without touching the history: rows of n_embd floats. An image's spans, its tokens (-1: a row)
-// and its rows, each in order; there is room for a row a token. Sound's rows may be NULL to ask for the count.
+// and its rows, each in order; there is room for a row a token. Sound's rows may be NULL: then they are counted alone.
 int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, ot_part * parts, size_t cap_parts, size_t * n_parts,
                     int32_t * tokens, float * rows, size_t cap_tokens, size_t * n_tokens);
 int ot_encode_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,

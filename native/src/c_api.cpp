@@ -1,6 +1,7 @@
 // The C API: nothing but translation. No exception crosses it, every failure leaves a status and a text.
 #include "api_common.h"
 
+#include "encode/mel.h"
 #include "llama/log.h"
 #include "session/session.h"
 #include "session_handle.h"
@@ -24,13 +25,6 @@ SessionSettings settings_from(const ot_session_params & p) {
     s.temperature = p.temperature;
     s.seed = p.seed;
     return s;
-}
-
-void copy_rows(const Embedding & embedding, size_t n_embd, float * rows, size_t cap_rows, uint32_t * n_rows) {
-    *n_rows = embedding.n_rows;
-    if (!rows) return;
-    if (cap_rows < embedding.n_rows) throw Failure{OT_ERR_ARGUMENT, "the buffer has too few rows"};
-    std::copy_n(embedding.rows.begin(), embedding.n_rows * n_embd, rows);
 }
 
 }  // namespace
@@ -292,6 +286,16 @@ int ot_session_value(ot_session * s, uint32_t layer, uint32_t cell, float * out,
     });
 }
 
+int ot_session_audio_format(const ot_session * s, ot_audio_format * out) {
+    return guarded([&] {
+        const SoundEncoderEntry & entry = s->session.encoder().sound_entry();
+        const SoundEncoder & encoder = s->session.encoder().sound();
+        const auto kind = static_cast<int32_t>(entry.kind);
+        const auto [rate, before, after, shortest] = entry.format;
+        *out = {kind, rate, before, after, encoder.samples_per_token(), shortest, encoder.longest()};
+    });
+}
+
 int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_t height, ot_part * parts, size_t cap_parts, size_t * n_parts,
                     int32_t * tokens, float * rows, size_t cap_tokens, size_t * n_tokens) {
     return guarded([&] {
@@ -309,8 +313,11 @@ int ot_encode_image(ot_session * s, const uint8_t * rgb, uint32_t width, uint32_
 int ot_encode_audio(ot_session * s, const float * pcm, size_t n, const float * left, size_t n_left, const float * right, size_t n_right,
                     float * rows, size_t cap_rows, uint32_t * n_rows) {
     return guarded([&] {
+        *n_rows = s->session.encoder().sound().rows(n);
+        if (!rows) return;
+        if (cap_rows < *n_rows) throw Failure{OT_ERR_ARGUMENT, "the buffer has too few rows"};
         const Embedding sound = s->session.encoder().audio({pcm, n}, {left, n_left}, {right, n_right});
-        copy_rows(sound, s->session.n_embd(), rows, cap_rows, n_rows);
+        std::copy(sound.rows.begin(), sound.rows.end(), rows);
     });
 }
 

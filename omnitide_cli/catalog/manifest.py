@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 import omnitide_cli
 from omnitide_cli.catalog.values import did_you_mean
 from omnitide_cli.errors import ModelError, UsageError
-from omnitide_cli.runtime.options import ChosenKnobs, PromptTemplate
+from omnitide_cli.runtime.options import SOUND_ENCODERS, ChosenKnobs, PromptTemplate
 
 DEFAULT_MODEL = "omnitide-demo"
 LEAST_PATCHES = 4
@@ -89,6 +89,8 @@ class Audio:
 
     tokens_per_second: int
     """0: llama.cpp has no encoder for this model's sound."""
+    encoder: str = next(iter(SOUND_ENCODERS))
+    """The kind of its encoder, one of native/src/encode/sound_encoders.def: what sound a source is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,8 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.name != path.stem:
         raise _wrong(path, f"name is '{manifest.name}', the file's is '{path.stem}'")
     _check_frames(manifest.frames, path)
+    if manifest.audio.encoder not in SOUND_ENCODERS:
+        raise _wrong(path, f"audio.encoder is '{manifest.audio.encoder}'; it must be {' or '.join(SOUND_ENCODERS)}")
     return manifest
 
 

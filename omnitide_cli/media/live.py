@@ -21,7 +21,7 @@ from omnitide_cli.media.position import SourcePosition
 from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.standstill import Pulse, Standstill
-from omnitide_cli.media.unit import NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
+from omnitide_cli.media.unit import NO_SOUND, WHISPER, MediaUnit, SoundFormat
 
 START_LIMIT_S = 4.0
 """How long the devices may take to give their first data, together."""
@@ -34,6 +34,7 @@ def open_live(
     microphone: str,
     *,
     fit: FrameFit,
+    sound: SoundFormat = WHISPER,
     unit_seconds: float = 1.0,
     duration: float | None = None,
     place: SourcePosition | None = None,
@@ -47,6 +48,7 @@ def open_live(
         raise UsageError("both --camera and --mic are none", "Leave out --camera none or --mic none.")
     source = LiveSource(
         fit=fit,
+        form=sound,
         camera=camera != NONE,
         microphone=microphone != NONE,
         unit_seconds=unit_seconds,
@@ -77,6 +79,7 @@ class LiveSource:
         self,
         *,
         fit: FrameFit,
+        form: SoundFormat = WHISPER,
         camera: bool,
         microphone: bool,
         unit_seconds: float = 1.0,
@@ -87,7 +90,8 @@ class LiveSource:
         self.warnings: list[SourceWarning] = []
         """Grows while the source is read."""
         self.pictures = PictureQueue(fit, unit_seconds)
-        self.sound = SoundQueue()
+        self.sound = SoundQueue(form=form)
+        self._form = form
         self.camera: Camera | None = None
         self.microphone: DeviceThread | None = None
         self.dropped_frames = 0
@@ -109,7 +113,7 @@ class LiveSource:
         self.pulse: Pulse | None = None
         """Beats while the devices are open, so that a stop of the whole process is noticed."""
         self._silence = SilenceWatch(
-            self.warn, "Is the microphone muted? --mic NAME takes another one; omnitide doctor lists them."
+            self.warn, "Is the microphone muted? --mic NAME takes another one; omnitide doctor lists them.", form.rate
         )
 
     def open(self) -> None:
@@ -130,19 +134,19 @@ class LiveSource:
     @property
     def lost_sound_s(self) -> float:
         """Seconds of sound that a device or a hopeless backlog swallowed."""
-        return self.sound.lost_samples / SAMPLE_RATE
+        return self.sound.lost_samples / self._form.rate
 
     @property
     def skew_ms(self) -> float:
         """By how much the sound card's clock was corrected; above 0 if it is slow."""
-        return self.sound.skew_samples / SAMPLE_RATE * 1000
+        return self.sound.skew_samples / self._form.rate * 1000
 
     def start(self) -> None:
         """Second 0 is now, unless it has been."""
         if self._origin is None:
             self._origin = self._clock()
             self.pictures.start(self._origin)
-            self.sound.start(round(self._origin * SAMPLE_RATE))
+            self.sound.start(self._form.sample(self._origin))
 
     def moment(self, media_seconds: float) -> float:
         """When a second of the media was, or will be, on time.monotonic()'s clock."""
@@ -152,14 +156,14 @@ class LiveSource:
     @property
     def is_over(self) -> bool:
         """No unit comes any more."""
-        return self._closed or self._end_of(self._next) - self._next * self._unit_seconds < SHORTEST_SOUND / SAMPLE_RATE
+        return self._closed or self._end_of(self._next) - self._next * self._unit_seconds < self._form.shortest_s
 
     def stood_still(self, gap: Standstill) -> None:
         """The whole process was stopped: there are no units of that time; from any thread."""
         if self._origin is None or gap.end <= self._origin:
             return
         self._standstills.append(gap)
-        self.sound.stood_still(round(gap.begin * SAMPLE_RATE), round(gap.end * SAMPLE_RATE))
+        self.sound.stood_still(self._form.sample(gap.begin), self._form.sample(gap.end))
         first, last = (self._place.clock + moment - self._origin for moment in (gap.begin, gap.end))
         self.warn(
             "stood-still",
@@ -248,10 +252,10 @@ class LiveSource:
         """Whether all sound is there that may still come."""
         if self.microphone is None or not self.microphone.connected:
             return True
-        return self.sound.edge is not None and self.sound.edge >= self._sample(end) + RIGHT_CONTEXT
+        return self.sound.edge is not None and self.sound.edge >= self._sample(end) + self._form.after
 
     def _sample(self, media_seconds: float) -> int:
-        return round(self.moment(0) * SAMPLE_RATE) + round(media_seconds * SAMPLE_RATE)
+        return self._form.sample(self.moment(0)) + self._form.sample(media_seconds)
 
     def _unit(self, start: float, end: float, picture: Picture | None, dropped: int) -> MediaUnit:
         sound: Stretch | None = None
@@ -259,7 +263,7 @@ class LiveSource:
             sound = self.sound.read(self._sample(start), self._sample(end))
             self._tell_lost()
             self._silence.hear(sound)
-        if sound is not None and sound.heard < SHORTEST_SOUND:
+        if sound is not None and sound.heard < self._form.shortest:
             sound = None
         return MediaUnit(
             index=self._place.index + self._next - self._units_skipped,

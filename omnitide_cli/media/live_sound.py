@@ -10,23 +10,24 @@ from numpy.typing import NDArray
 
 from omnitide_cli.media.skew import SampleClock
 from omnitide_cli.media.sound import Block, Stretch
-from omnitide_cli.media.unit import LEFT_CONTEXT, RIGHT_CONTEXT, SAMPLE_RATE
+from omnitide_cli.media.unit import WHISPER, SoundFormat
 
 LONGEST_S = 300
 """Seconds of sound that wait for a model that is behind: 19 MB."""
 
 
 class SoundQueue:
-    """Mono 16 kHz samples in their places on the computer's clock; sample numbers count from its second 0.
+    """Mono samples of a format in their places on the computer's clock; sample numbers count from its second 0.
 
     One thread pushes, another reads forwards. What is missing between blocks is silence and is counted.
     """
 
-    def __init__(self, longest_s: float = LONGEST_S) -> None:
+    def __init__(self, longest_s: float = LONGEST_S, *, form: SoundFormat = WHISPER) -> None:
+        self.form = form
         self._lock = threading.Lock()
         self._blocks: deque[Block] = deque()
-        self._longest = round(longest_s * SAMPLE_RATE)
-        self._clock = SampleClock()
+        self._longest = form.sample(longest_s)
+        self._clock = SampleClock(form.rate)
         self._skew_before = 0  # of runs of the device that are over
         self._edge: int | None = None
         self._from: int | None = None  # sound before this sample is not wanted (any more)
@@ -59,7 +60,7 @@ class SoundQueue:
         """Sound is wanted from this sample number on; nothing counts as lost before it."""
         with self._lock:
             self._from = sample
-            self._forget(sample - LEFT_CONTEXT)
+            self._forget(sample - self.form.before)
 
     def stood_still(self, first: int, last: int) -> None:
         """The process was stopped between two sample numbers: what is missing there is not lost by a busy machine."""
@@ -72,7 +73,7 @@ class SoundQueue:
         """The device was reopened: its count of samples begins again."""
         with self._lock:
             self._skew_before += self._clock.skew
-            self._clock = SampleClock()
+            self._clock = SampleClock(self.form.rate)
             self._reopened = True
 
     def push(self, samples: NDArray[np.float32], arrived: float, *, broken: bool = False) -> None:
@@ -101,10 +102,10 @@ class SoundQueue:
         """The sound between two sample numbers, for good; None if nothing of it was heard."""
         with self._lock:
             inside, heard = self._copy(first, last)
-            left, left_heard = self._copy(first - LEFT_CONTEXT, first)
-            right, right_heard = self._copy(last, last + RIGHT_CONTEXT)
+            left, left_heard = self._copy(first - self.form.before, first)
+            right, right_heard = self._copy(last, last + self.form.after)
             self._from = self._sealed = last
-            self._forget(last - LEFT_CONTEXT)
+            self._forget(last - self.form.before)
         if not heard:
             return None
         whole_left, whole_right = left_heard == len(left), right_heard == len(right)
@@ -129,11 +130,11 @@ class SoundQueue:
         """Of a backlog beyond all bounds the oldest second goes; before `start` only a second is kept."""
         assert self._edge is not None
         if self._from is None:
-            self._forget(self._edge - SAMPLE_RATE)
+            self._forget(self._edge - self.form.rate)
         elif self._edge - self._from > self._longest:
-            self._forget(self._from + SAMPLE_RATE)
-            self._lost += SAMPLE_RATE
-            self._from += SAMPLE_RATE
+            self._forget(self._from + self.form.rate)
+            self._lost += self.form.rate
+            self._from += self.form.rate
 
 
 def stretched(samples: NDArray[np.float32], by: int) -> NDArray[np.float32]:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from omnitide_cli.errors import DeviceError
 from omnitide_cli.media.device_thread import DeviceThread, Tell
 from omnitide_cli.media.live_sound import SoundQueue
-from omnitide_cli.media.unit import SAMPLE_RATE
 
 BLOCK_S = 0.02
 BUFFER_S = 0.2
@@ -37,7 +36,7 @@ WITHOUT = "To go without sound, use --mic none."
 
 
 class Microphone(DeviceThread):
-    """Mono sound at 16 kHz into a queue; converted if the device offers nothing like it."""
+    """Mono sound into a queue, at its rate; converted if the device offers nothing like it."""
 
     def __init__(self, name: str, sound: SoundQueue, tell: Tell) -> None:
         super().__init__("microphone", name, tell)
@@ -47,7 +46,7 @@ class Microphone(DeviceThread):
         self._heard_at = 0.0
         self._first_block = threading.Event()
         self._resampler: av.AudioResampler | None = None
-        self._rate = SAMPLE_RATE
+        self._rate = sound.form.rate
 
     def work(self) -> None:
         sounddevice = load_sounddevice()
@@ -90,8 +89,9 @@ class Microphone(DeviceThread):
         try:
             device = find_device(sounddevice, self._name)
             known = sounddevice.query_devices(device, "input")
-            channels, self._rate = _settings(sounddevice, device, known)
-            self._resampler = None if self._rate == SAMPLE_RATE else av.AudioResampler("flt", "mono", SAMPLE_RATE)
+            wanted = self._sound.form.rate
+            channels, self._rate = _settings(sounddevice, device, known, wanted)
+            self._resampler = None if self._rate == wanted else av.AudioResampler("flt", "mono", wanted)
             return sounddevice.InputStream(
                 device=device,
                 channels=channels,
@@ -149,10 +149,10 @@ def find_device(sounddevice: Any, name: str) -> int | str | None:
     return found[0]["index"]
 
 
-def _settings(sounddevice: Any, device: int | str | None, known: Any) -> tuple[int, int]:
-    """Channels and rate that the device takes; best those that need no conversion."""
+def _settings(sounddevice: Any, device: int | str | None, known: Any, wanted: int) -> tuple[int, int]:
+    """Channels and rate that the device takes; best those that need no conversion to the `wanted` rate."""
     own_rate, most = round(known["default_samplerate"]), known["max_input_channels"]
-    for channels, rate in ((1, SAMPLE_RATE), (1, own_rate), (most, own_rate)):
+    for channels, rate in ((1, wanted), (1, own_rate), (most, own_rate)):
         with suppress(sounddevice.PortAudioError):
             sounddevice.check_input_settings(device, channels=channels, dtype="float32", samplerate=rate)
             return channels, rate

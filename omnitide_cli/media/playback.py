@@ -29,6 +29,7 @@ from omnitide_cli.media.streams import (
     track_name,
 )
 from omnitide_cli.media.track import EPSILON_S, PictureTrack, shots
+from omnitide_cli.media.unit import SoundFormat
 
 SEEK_MARGIN_S = 1.0  # decoders of sound need a moment to settle after a jump
 DECODER_THREADS = 4  # each holds a decoded picture, and the model needs the other cores
@@ -59,6 +60,7 @@ class Playback:
         path: str,
         *,
         fit: FrameFit,
+        form: SoundFormat,
         video: bool,
         audio: bool,
         audio_track: int | None = None,
@@ -66,7 +68,7 @@ class Playback:
         warn: Callable[[str, str, str], None],
     ) -> None:
         self._path = path
-        self._fit = fit
+        self._fit, self._form = fit, form
         self._wants = (video, audio)
         self._audio_track = audio_track
         self._is_file = is_file(path)
@@ -159,7 +161,7 @@ class Playback:
         if self._sound is not None:
             frames = timed(self._demuxers[-1].frames(self._sound), None, self._tell)
             self.sound_is_exact = self._sound.codec_context.codec.lossless
-            self.sound = SoundTrack(blocks(frames, self._demuxers[-1].count_damage))
+            self.sound = SoundTrack(blocks(frames, self._demuxers[-1].count_damage, self._form.rate), self._form)
 
     def _demuxer(self, container: InputContainer, streams: list[VideoStream | AudioStream]) -> Demuxer:
         pause = LONGEST_PAUSE_S

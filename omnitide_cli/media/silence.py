@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.media.unit import SAMPLE_RATE
+from omnitide_cli.media.unit import WHISPER
 
 if TYPE_CHECKING:
     from omnitide_cli.media.sound import Stretch
@@ -32,7 +32,8 @@ def is_silent(samples: NDArray[Any]) -> bool:
 class SilenceWatch:
     """Tells once when sound has been all zeros for LONG_S seconds, or, at the end, from its beginning on."""
 
-    def __init__(self, tell: Callable[[str, str, str], None], hint: str) -> None:
+    def __init__(self, tell: Callable[[str, str, str], None], hint: str, rate: int = WHISPER.rate) -> None:
+        self._rate = rate
         self._tell = tell
         self._hint = hint
         self._silent_samples = 0
@@ -47,12 +48,12 @@ class SilenceWatch:
             self._has_heard, self._silent_samples = True, 0
             return
         self._silent_samples += sound.heard
-        if self._silent_samples >= LONG_S * SAMPLE_RATE:
-            self._say(f"the sound has been all zeros for {self._silent_samples / SAMPLE_RATE:.0f} s")
+        if self._silent_samples >= LONG_S * self._rate:
+            self._say(f"the sound has been all zeros for {self._silent_samples / self._rate:.0f} s")
 
     def end(self) -> None:
         """No more sound comes."""
-        if not (self._told or self._has_heard) and self._silent_samples >= SHORT_S * SAMPLE_RATE:
+        if not (self._told or self._has_heard) and self._silent_samples >= SHORT_S * self._rate:
             self._say("all of the sound that was taken is zeros")
 
     def _say(self, message: str) -> None:

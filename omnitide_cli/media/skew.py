@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnitide_cli.media.unit import SAMPLE_RATE
+from omnitide_cli.media.unit import WHISPER
 
 WINDOW_S = 10.0
 """Half of the time over which the earliest arrival is looked for."""
 
-TOLERANCE = SAMPLE_RATE // 500
-"""Samples (2 ms) by which sound may be off its place before it is pulled."""
+TOLERANCE_S = 0.002
+"""By so much sound may be off its place before it is pulled."""
 
-LEAP = SAMPLE_RATE // 10
-"""Samples (100 ms) behind its place from which on sound is missing and no clock is wrong."""
+LEAP_S = 0.1
+"""So far behind its place, sound is missing and no clock is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ class Placing:
 
 
 class SampleClock:
-    """Follows one run of a device. Moments are seconds of the computer's clock; samples are at 16 kHz."""
+    """Follows one run of a device. Moments are seconds of the computer's clock; there are `rate` samples a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: int = WHISPER.rate) -> None:
+        self._rate = rate
         self.edge: int | None = None
         """Sample number, counted from second 0 of the clock, at which the next block begins."""
         self.skew = 0
@@ -45,7 +46,7 @@ class SampleClock:
     def place(self, samples: int, arrived: float, *, broken: bool = False) -> Placing:
         """Say where a block of `samples` goes that arrived at `arrived`; `broken`: the device lost some before it."""
         self._count += samples
-        began = arrived - self._count / SAMPLE_RATE
+        began = arrived - self._count / self._rate
         if broken:
             self._earliest = [float("inf"), float("inf")]
             self._window_ends = arrived + WINDOW_S
@@ -53,12 +54,12 @@ class SampleClock:
             self._earliest = [float("inf"), self._earliest[0]]
             self._window_ends = arrived + WINDOW_S
         self._earliest[0] = min(self._earliest[0], began)
-        true_end = round((min(self._earliest) + self._count / SAMPLE_RATE) * SAMPLE_RATE)
+        true_end = round((min(self._earliest) + self._count / self._rate) * self._rate)
         if self.edge is None:
             self.edge = true_end - samples
         off = true_end - (self.edge + samples)
-        gap = off if off > LEAP else 0
-        stretch = 0 if gap or abs(off) <= TOLERANCE or samples < 2 else 1 if off > 0 else -1
+        gap = off if off > LEAP_S * self._rate else 0
+        stretch = 0 if gap or abs(off) <= TOLERANCE_S * self._rate or samples < 2 else 1 if off > 0 else -1
         self.skew += stretch
         self.edge += gap + samples + stretch
         return Placing(gap, stretch)

@@ -1,4 +1,4 @@
-"""A stream of sound, cut into stretches of mono 16 kHz samples by the clock."""
+"""A stream of sound, cut into stretches of mono samples by the clock."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from omnitide_cli.media.clock import Timed
 from omnitide_cli.media.demux import Lull
-from omnitide_cli.media.unit import LEFT_CONTEXT, NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE
+from omnitide_cli.media.unit import NO_SOUND, WHISPER, SoundFormat
 
 HIGHEST_RATE = 768_000
 """Samples a second that recorders reach; what says more is damaged and would ask the resampler for gigabytes."""
 
-SLACK = SAMPLE_RATE // 25
-"""40 ms: by so much timestamps may stray from the count of samples before sound is moved."""
+SLACK_S = 0.04
+"""By so much timestamps may stray from the count of samples before sound is moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Stretch:
     heard: int
 
 
-def blocks(frames: Iterator[Timed | Lull], count_damage: Callable[[], None]) -> Iterator[Block]:
+def blocks(frames: Iterator[Timed | Lull], count_damage: Callable[[], None], rate: int) -> Iterator[Block]:
     """Resample decoded frames; a block stands where its predecessor ended unless the timestamps say otherwise."""
     resampler: av.AudioResampler | None = None
     shape: tuple[str, str, int] | None = None
@@ -68,7 +68,7 @@ def blocks(frames: Iterator[Timed | Lull], count_damage: Callable[[], None]) -> 
     expected = Fraction(0)  # where the next frame should begin
     for moment in frames:
         if isinstance(moment, Lull):
-            yield Block(round(moment.time * SAMPLE_RATE), NO_SOUND)
+            yield Block(round(moment.time * rate), NO_SOUND)
             continue
         frame, begin = moment.frame, moment.begin
         if not isinstance(frame, AudioFrame):
@@ -77,11 +77,11 @@ def blocks(frames: Iterator[Timed | Lull], count_damage: Callable[[], None]) -> 
             count_damage()
             continue
         found = (frame.format.name, frame.layout.name, frame.sample_rate)
-        if resampler is None or found != shape or abs(begin - expected) * SAMPLE_RATE > SLACK:
+        if resampler is None or found != shape or abs(begin - expected) > SLACK_S:
             yield from converted(None)
             # Unnormalised, a stereo mix of equal channels would be 1.4 times as loud and clip.
-            resampler = av.AudioResampler("flt", "mono", SAMPLE_RATE, options={"rematrix_maxval": "1.0"})
-            shape, at, expected = found, round(begin * SAMPLE_RATE), begin
+            resampler = av.AudioResampler("flt", "mono", rate, options={"rematrix_maxval": "1.0"})
+            shape, at, expected = found, round(begin * rate), begin
         expected += Fraction(frame.samples, frame.sample_rate)
         yield from converted(_untimed(frame))
     yield from converted(None)
@@ -95,7 +95,9 @@ def _untimed(frame: AudioFrame) -> AudioFrame:
 class SoundTrack:
     """Sound on the media clock, read forwards; holds no more than one unit and its surroundings."""
 
-    def __init__(self, source: Iterator[Block]) -> None:
+    def __init__(self, source: Iterator[Block], form: SoundFormat = WHISPER) -> None:
+        """`form`: that of the blocks."""
+        self._form = form
         self._source = source
         self._next = self._pull()
         self._buffer = NO_SOUND
@@ -107,29 +109,30 @@ class SoundTrack:
     @property
     def first(self) -> float | None:
         """Second of the container's time at which sound begins; None if there is none or not yet."""
-        return self._next.at / SAMPLE_RATE if self._next is not None and len(self._next.samples) else None
+        return self._next.at / self._form.rate if self._next is not None and len(self._next.samples) else None
 
     def set_origin(self, seconds: float) -> None:
         """Put 0 of the media clock at `seconds` of the container's time; before anything is read."""
-        self._origin = round(seconds * SAMPLE_RATE)
+        self._origin = self._form.sample(seconds)
 
     @property
     def end(self) -> float | None:
         """Second at which the sound ends, once everything was read; else None."""
-        return self._edge / SAMPLE_RATE if self._next is None else None
+        return self._edge / self._form.rate if self._next is None else None
 
     def skip(self, until: float) -> None:
         """Throw away what lies before second `until` of the media clock, little by little."""
-        last = round(until * SAMPLE_RATE)
-        for sample in range(SAMPLE_RATE, last + 1, SAMPLE_RATE):
+        rate = self._form.rate
+        for sample in range(rate, self._form.sample(until) + 1, rate):
             self._fill(sample)
-            self._forget(sample - LEFT_CONTEXT)
+            self._forget(sample - self._form.before)
 
     def read(self, start: float, end: float) -> Stretch | None:
         """The sound between two seconds of the media clock, None if it has not begun or is over."""
-        first, last = round(start * SAMPLE_RATE), round(end * SAMPLE_RATE)
-        self._forget(first - LEFT_CONTEXT)
-        self._fill(last + RIGHT_CONTEXT)
+        form = self._form
+        first, last = form.sample(start), form.sample(end)
+        self._forget(first - form.before)
+        self._fill(last + form.after)
         edge = self._edge
         if self._begun is None or self._begun >= last or edge <= first:
             return None
@@ -137,8 +140,8 @@ class SoundTrack:
         inside = self._slice(first, last)
         return Stretch(
             samples=np.pad(inside, (lead, tail)) if lead or tail else inside.copy(),
-            left=self._slice(first - LEFT_CONTEXT, first).copy(),
-            right=self._slice(last, last + RIGHT_CONTEXT).copy(),
+            left=self._slice(first - form.before, first).copy(),
+            right=self._slice(last, last + form.after).copy(),
             heard=len(inside),
         )
 

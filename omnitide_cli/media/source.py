@@ -25,15 +25,14 @@ from omnitide_cli.media.position import SourcePosition
 from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.track import EPSILON_S
-from omnitide_cli.media.unit import NO_SOUND, SAMPLE_RATE, SHORTEST_SOUND, MediaUnit
-
-SHORTEST_UNIT_S = SHORTEST_SOUND / SAMPLE_RATE
+from omnitide_cli.media.unit import NO_SOUND, WHISPER, MediaUnit, SoundFormat
 
 
 def open_source(
     path: str,
     *,
     fit: FrameFit,
+    sound: SoundFormat = WHISPER,
     unit_seconds: float = 1.0,
     video: bool = True,
     audio: bool = True,
@@ -46,13 +45,13 @@ def open_source(
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
     `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. `audio_track`, from 1
-    on, is heard; without it, the first one that isn't silent. Frames come as `fit` makes them. `place` is where to
-    resume in that part: `position_after` of the unit before, which may be the last.
+    on, is heard; without it, the first one that isn't silent. Frames come as `fit` makes them, sound in the format
+    `sound`. `place` is where to resume in that part: `position_after` of the unit before, which may be the last.
     Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """
-    if unit_seconds < SHORTEST_UNIT_S:
+    if unit_seconds < sound.shortest_s:
         raise UsageError(
-            f"a unit of {unit_seconds} s is too short", f"Use at least {SHORTEST_UNIT_S} s, one audio token."
+            f"a unit of {unit_seconds} s is too short", f"Use at least {sound.shortest_s} s, one audio token."
         )
     if not 0 <= start < math.inf or (duration is not None and not duration > 0) or loops < 1:
         raise UsageError(
@@ -66,6 +65,7 @@ def open_source(
     return MediaSource(
         path,
         fit=fit,
+        form=sound,
         unit_seconds=unit_seconds,
         video=video,
         audio=audio,
@@ -88,6 +88,7 @@ class MediaSource:
         path: str,
         *,
         fit: FrameFit,
+        form: SoundFormat,
         unit_seconds: float,
         video: bool,
         audio: bool,
@@ -101,8 +102,8 @@ class MediaSource:
         self.warnings: list[SourceWarning] = []
         """Grows while the source is read."""
         self.dropped_samples = 0
-        """Sound, in samples at 16 kHz, that belongs to no unit: too short to hold a token, or out of order."""
-        self._fit, self._video, self._audio = fit, video, audio
+        """Sound, in samples, that belongs to no unit: too short to hold a token, or out of order."""
+        self._fit, self._form, self._video, self._audio = fit, form, video, audio
         self._audio_track = audio_track
         self._unit_seconds = unit_seconds
         self._start, self._duration, self._loops = start, duration, loops
@@ -120,7 +121,9 @@ class MediaSource:
                 f"{display_name(path)} ends at {end:.1f} s, before the start at {start:.1f} s", "Start earlier."
             )
         tracks = "If somebody speaks in it, look at the microphone or camera that sends it."
-        self._silence = SilenceWatch(self._warn_once, f"{tracks} --audio-track N takes another track, if there is one.")
+        self._silence = SilenceWatch(
+            self._warn_once, f"{tracks} --audio-track N takes another track, if there is one.", form.rate
+        )
         self._behind: Behind | None = None
         if self._play.is_live and not comes_by_pipe(path):
             hint = "omnitide live --camera URL leaves pictures out and stays close; a smaller model is faster."
@@ -137,7 +140,7 @@ class MediaSource:
         return done + self._loops * self._units_in(seconds)
 
     def _units_in(self, seconds: float) -> int:
-        return max(0, math.ceil((seconds - SHORTEST_UNIT_S) / self._unit_seconds))
+        return max(0, math.ceil((seconds - self._form.shortest_s) / self._unit_seconds))
 
     def _steps(self, position: float) -> int:
         """Units from the start of the part to `position`."""
@@ -178,6 +181,7 @@ class MediaSource:
         return Playback(
             self.path,
             fit=self._fit,
+            form=self._form,
             video=self._video,
             audio=self._audio,
             audio_track=self._audio_track,
@@ -228,16 +232,16 @@ class MediaSource:
             if end <= start + EPSILON_S:
                 return
             is_image = frame is not None and start == self._start
-            if end - start < SHORTEST_UNIT_S - EPSILON_S and not is_image:
+            if end - start < self._form.shortest_s - EPSILON_S and not is_image:
                 self._drop(sound, play)
                 return
-            if sound is not None and sound.heard < SHORTEST_SOUND:
+            if sound is not None and sound.heard < self._form.shortest:
                 self._drop(sound, play)
                 sound = None
             if frame is None and sound is None and play.end is not None and end == play.end:
                 return
             self._silence.hear(sound)
-            unit = _unit(index + step, self._shift, start, end, frame, sound)
+            unit = self._unit(index + step, start, end, frame, sound)
             yield unit if self._behind is None else replace(unit, complete_at=self._behind.complete_at(unit.end))
 
     def _drop(self, sound: Stretch | None, play: Playback) -> None:
@@ -248,8 +252,8 @@ class MediaSource:
             return  # AAC and MP3 fill their last block up; such a tail is no news to the user
         self._warn_once(
             "sound-dropped",
-            f"{sound.heard / SAMPLE_RATE * 1000:.1f} ms of sound at its edge are too short for an audio token",
-            "Nothing needs doing: a token takes 40 ms.",
+            f"{sound.heard / self._form.rate * 1000:.1f} ms of sound at its edge are too short for an audio token",
+            f"Nothing needs doing: a token takes {self._form.shortest_s * 1000:.0f} ms.",
         )
 
     def _report(self, play: Playback, end: float) -> None:
@@ -281,10 +285,10 @@ class MediaSource:
             )
         if play.sound is not None and play.sound.late_samples:
             self.dropped_samples += play.sound.late_samples
-            if play.sound.late_samples > SAMPLE_RATE:
+            if play.sound.late_samples > self._form.rate:
                 self._warn_once(
                     "sound-late",
-                    f"{play.sound.late_samples / SAMPLE_RATE:.1f} s of sound arrived too late for its picture",
+                    f"{play.sound.late_samples / self._form.rate:.1f} s of sound arrived too late for its picture",
                     "The source is badly interleaved: read it as a file rather than through a pipe.",
                 )
 
@@ -292,17 +296,16 @@ class MediaSource:
         if all(warning.code != code for warning in self.warnings):
             self.warnings.append(SourceWarning(code, message, hint))
 
-
-def _unit(
-    index: int, shift: float, start: float, end: float, frame: NDArray[np.uint8] | None, sound: Stretch | None
-) -> MediaUnit:
-    samples = round(end * SAMPLE_RATE) - round(start * SAMPLE_RATE)
-    return MediaUnit(
-        index=index,
-        start=start + shift,
-        end=end + shift,
-        frame=frame,
-        audio=None if sound is None else sound.samples[:samples],
-        audio_left=NO_SOUND if sound is None else sound.left,
-        audio_right=NO_SOUND if sound is None else sound.right,
-    )
+    def _unit(
+        self, index: int, start: float, end: float, frame: NDArray[np.uint8] | None, sound: Stretch | None
+    ) -> MediaUnit:
+        samples = self._form.sample(end) - self._form.sample(start)
+        return MediaUnit(
+            index=index,
+            start=start + self._shift,
+            end=end + self._shift,
+            frame=frame,
+            audio=None if sound is None else sound.samples[:samples],
+            audio_left=NO_SOUND if sound is None else sound.left,
+            audio_right=NO_SOUND if sound is None else sound.right,
+        )

@@ -7,26 +7,42 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLE_RATE = 16_000
-"""Samples a second of all sound in OmniTide, one channel."""
-
-LEFT_CONTEXT = 320
-"""Samples before a unit that make its mel equal to the mel of the whole recording (two frames)."""
-
-RIGHT_CONTEXT = 200
-"""Samples after a unit that its last mel frame reaches into (half a window)."""
-
-SHORTEST_SOUND = 640
-"""Samples that one audio token is made of: four mel frames of 160. Less can't be encoded."""
-
 NO_SOUND: NDArray[np.float32] = np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class SoundFormat:
+    """The sound that a model's encoder takes, one channel; counts are samples."""
+
+    rate: int
+    """A second."""
+    before: int
+    """Real samples before a unit that the encoder hears as well."""
+    after: int
+    """And after it."""
+    shortest: int
+    """That give a token; what is shorter is left out."""
+
+    def sample(self, seconds: float) -> int:
+        """The number of the sample at a moment."""
+        return round(seconds * self.rate)
+
+    @property
+    def shortest_s(self) -> float:
+        """Seconds that give a token."""
+        return self.shortest / self.rate
+
+
+WHISPER = SoundFormat(16_000, 320, 200, 640)
+"""What a source gives unless it is asked for another: a token of four frames of 10 ms; two frames before a unit and
+half a window after it, so that its spectrogram has no seams."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaUnit:
     """What happened between `start` and `end`; a modality that was absent is None, never invented.
 
-    If `audio` is there, it has exactly `round((end - start) * 16000)` samples in −1 … 1.
+    If `audio` is there, it has exactly `round((end - start) * rate)` samples in −1 … 1.
     """
 
     index: int
@@ -38,11 +54,11 @@ class MediaUnit:
     frame: NDArray[np.uint8] | None
     """[H, W, 3] RGB, upright, on the model's canvas."""
     audio: NDArray[np.float32] | None
-    """[n] mono, 16 kHz."""
+    """[n] mono, at the rate of its `SoundFormat`."""
     audio_left: NDArray[np.float32]
-    """[0 … 320] real samples right before `audio`; empty where there are none."""
+    """[0 … before] real samples right before `audio`; empty where there are none."""
     audio_right: NDArray[np.float32]
-    """[0 … 200] real samples right after `audio`; empty at the end."""
+    """[0 … after] real samples right after `audio`; empty at the end."""
     dropped_frames: int = 0
     """Pictures of this unit, or of what went before it, that were left out because the model was behind."""
     complete_at: float | None = None

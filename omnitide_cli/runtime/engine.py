@@ -29,7 +29,7 @@ from omnitide_cli.runtime.intake import Intake
 from omnitide_cli.runtime.kv_state import KvState
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native import Interrupted
-from omnitide_cli.runtime.native_session import NativeSession
+from omnitide_cli.runtime.native_session import AudioFormat, NativeSession
 from omnitide_cli.runtime.options import (
     EngineOptions,
     ModelFiles,
@@ -68,7 +68,7 @@ class Engine:
         self._answering: Step[Answer] | None = None
         self._notices = standing_notices(model, options)
         self._recaller = Recaller.open(session, options)
-        self._intake = Intake(session, template, name, options, model.n_embd)
+        self._intake = Intake(session, template, name, options)
 
     @classmethod
     def open(
@@ -123,6 +123,11 @@ class Engine:
     def model(self) -> Model:
         """The loaded model."""
         return self._model
+
+    @property
+    def audio_format(self) -> AudioFormat | None:
+        """What sound the model hears; None: none."""
+        return self._intake.audio_format
 
     @property
     def recall(self) -> Recall | None:

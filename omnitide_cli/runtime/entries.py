@@ -1,4 +1,5 @@
-"""What is known of a policy, a layout or one of their settings. `_registry.py`, made at build time, lists them all."""
+"""What is known of a policy, a layout, one of their settings, or a kind of sound encoder. `_registry.py`, made at build
+time, lists them all."""
 
 from __future__ import annotations
 
@@ -44,3 +45,20 @@ class LayoutEntry:
     sentence: str
     """What it moves, as it follows the layout's name."""
     knobs: tuple[Knob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SoundEncoderEntry:
+    """A kind of sound encoder that native code has; counts are samples of one channel."""
+
+    number: int
+    sentence: str
+    """What it takes, as errors name it."""
+    rate: int
+    """Samples a second."""
+    before: int
+    """Of the sound right before a unit, which it hears as well."""
+    after: int
+    """And right behind it."""
+    shortest: int
+    """That give a token."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from omnitide_cli.errors import ModelError, OmniTideError
+from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.events import Event, Notice, TokenCounts
-from omnitide_cli.runtime.native_session import NativeSession
+from omnitide_cli.runtime.native_session import AudioFormat, NativeSession
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.runtime.template import TokenTemplate
-
-MIN_SOUND = 640  # samples of one audio token at 16 kHz
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +27,26 @@ class Taken:
 class Intake:
     """Takes media units into a session's history."""
 
-    def __init__(
-        self, session: NativeSession, template: TokenTemplate, name: str, options: EngineOptions, n_embd: int
-    ) -> None:
-        """`name`: the model's, for what it refuses. `n_embd`: width of its rows."""
+    def __init__(self, session: NativeSession, template: TokenTemplate, name: str, options: EngineOptions) -> None:
+        """`name`: the model's, for what it refuses."""
         self._session = session
         self._template = template
         self._name = name
         self._options = options
-        self._n_embd = n_embd
-        now = session.snapshot()
-        self._sees, self._hears = bool(now.has_vision), bool(now.has_audio)
+        self._sees = bool(session.snapshot().has_vision)
+        self.audio_format: AudioFormat | None = None
+        """What sound the model hears; None: none."""
+        self._why_deaf = ""
+        try:
+            self.audio_format = session.audio_format
+        except ModelError as error:
+            self._why_deaf = error.message
 
     def take(self, unit: StreamUnit) -> Taken:
         """Encode and prefill a unit. Raises what `Engine.ingest` raises, and Interrupted; no token is left then."""
         notices: list[Event] = []
         sound = unit.audio
-        if sound is not None and len(sound) < MIN_SOUND:
+        if sound is not None and self.audio_format and len(sound) < self.audio_format.shortest:
             message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were ignored"
             notices.append(Notice(code="sound-too-short", message=message))
             sound = None
@@ -84,16 +83,8 @@ class Intake:
             raise ModelError(
                 f"{self._name} can't see pictures", "use --no-video, or a model with a vision encoder (--mmproj)"
             )
-        if hears and not self._hears:
+        if hears and not self.audio_format:
             raise ModelError(
-                f"{self._name} can't hear sound: {self._why_deaf()}",
+                f"{self._name} can't hear sound: {self._why_deaf}",
                 "use --no-audio, or a model with an audio encoder (--mmproj)",
             )
-
-    def _why_deaf(self) -> str:
-        """The encoder's own reason: there is none, it is of another kind, or of another language model."""
-        try:
-            self._session.encode_audio(np.zeros(MIN_SOUND, np.float32), self._n_embd)
-        except OmniTideError as error:
-            return error.message
-        return "its encoder gives no reason"

@@ -6,6 +6,7 @@ A session belongs to one thread; only `interrupt` may be called from another. Se
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.runtime.costs import Costs
 from omnitide_cli.runtime.native import check, ffi, lib
-from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.options import SOUND_ENCODERS, EngineOptions
 from omnitide_cli.runtime.parameters import Parameters
 from omnitide_cli.runtime.view import (
     LAYOUT_NAMES,
@@ -28,7 +29,7 @@ from omnitide_cli.runtime.view import (
     Unit,
 )
 
-__all__ = ["LAYOUTS", "LAYOUT_NAMES", "EncodedImage", "NativeSession", "Span", "Unit", "log_mel"]
+__all__ = ["LAYOUTS", "LAYOUT_NAMES", "AudioFormat", "EncodedImage", "NativeSession", "Span", "Unit", "log_mel"]
 
 Floats = NDArray[np.float32]
 
@@ -37,8 +38,23 @@ MOST_SLICED_TOKENS = 2048
 """Ten images and their marks, however small the picture that they were cut from."""
 
 
-MOST_ROWS_MORE = 8
-"""Of sound, beyond one in 40 ms: those before and behind it, and of the silence that some encoders need to follow."""
+@dataclass(frozen=True, slots=True)
+class AudioFormat:
+    """The sound that a session's model hears; counts are samples of one channel."""
+
+    encoder: str
+    """One of SOUND_ENCODERS."""
+    rate: int
+    """Samples a second."""
+    before: int
+    """Of the sound right before a unit, which it hears as well."""
+    after: int
+    """And right behind it."""
+    samples_per_token: int
+    shortest: int
+    """That give a token; less can't be encoded."""
+    longest: int
+    """That can be encoded at once."""
 
 
 class EncodedImage(NamedTuple):
@@ -121,7 +137,7 @@ class NativeSession(HistoryView):
         return count[0]
 
     def add_audio(self, pcm: Floats, left: Floats | None = None, right: Floats | None = None) -> int:
-        """Encode sound (mono, 16 kHz) with real neighbours into the pending unit; tokens, 0 if it is too short."""
+        """Encode sound (`audio_format`) with real neighbours into the pending unit; tokens, 0 if it is too short."""
         count = ffi.new("uint32_t *")
         check(lib.ot_unit_audio(self._open, *_sound(pcm), *_sound(left), *_sound(right), count))
         return count[0]
@@ -241,6 +257,14 @@ class NativeSession(HistoryView):
         """Layers that have keys and values, ascending: some models skip some."""
         return [layer for layer in range(MOST_LAYERS) if lib.ot_session_key_width(self._open, layer)]
 
+    @property
+    def audio_format(self) -> AudioFormat:
+        """What sound the model hears. Raises ModelError, with the reason, where it hears none."""
+        out = ffi.new("ot_audio_format *")
+        check(lib.ot_session_audio_format(self._open, out))
+        [name] = [name for name, entry in SOUND_ENCODERS.items() if entry.number == out.encoder]
+        return AudioFormat(name, out.rate, out.before, out.after, out.samples_per_token, out.shortest, out.longest)
+
     def encode_image(self, rgb: NDArray[np.uint8], n_embd: int) -> EncodedImage:
         """What the encoder makes of a picture [H, W, 3]; the history stays as it is."""
         height, width = _picture_size(rgb)
@@ -262,12 +286,14 @@ class NativeSession(HistoryView):
         )
 
     def encode_audio(self, pcm: Floats, n_embd: int, left: Floats | None = None, right: Floats | None = None) -> Floats:
-        """Embeddings [n, n_embd] of sound (mono, 16 kHz)."""
+        """Embeddings [n, n_embd] of sound (`audio_format`)."""
         count = ffi.new("uint32_t *")
-        rows = np.empty((len(pcm) // 640 + MOST_ROWS_MORE, n_embd), dtype=np.float32)
         sounds = (*_sound(pcm), *_sound(left), *_sound(right))
-        check(lib.ot_encode_audio(self._open, *sounds, ffi.from_buffer("float[]", rows), rows.shape[0], count))
-        return rows[: count[0]].copy()
+        check(lib.ot_encode_audio(self._open, *sounds, ffi.NULL, 0, count))
+        rows = np.empty((count[0], n_embd), dtype=np.float32)
+        if rows.size:
+            check(lib.ot_encode_audio(self._open, *sounds, ffi.from_buffer("float[]", rows), rows.shape[0], count))
+        return rows
 
 
 def log_mel(pcm: Floats, left: Floats | None = None, right: Floats | None = None, n_mel: int = 128) -> Floats:

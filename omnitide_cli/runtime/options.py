@@ -9,9 +9,9 @@ from typing import Literal, get_args
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime._registry import LAYOUTS as LAYOUT_ENTRIES
 from omnitide_cli.runtime._registry import POLICIES as POLICY_ENTRIES
-from omnitide_cli.runtime._registry import ChosenKnobs, Knobs, Layout, Policy
+from omnitide_cli.runtime._registry import SOUND_ENCODERS, ChosenKnobs, Knobs, Layout, Policy
 
-__all__ = ["LAYOUT_ENTRIES", "POLICY_ENTRIES", "ChosenKnobs", "Layout", "Policy"]
+__all__ = ["LAYOUT_ENTRIES", "POLICY_ENTRIES", "SOUND_ENCODERS", "ChosenKnobs", "Layout", "Policy"]
 
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]

@@ -33,17 +33,17 @@ class StreamUnit(Protocol):
 
     @property
     def audio(self) -> NDArray[np.float32] | None:
-        """[n] mono, 16 kHz, -1 … 1."""
+        """[n] mono, -1 … 1, as `AudioFormat` says."""
         ...
 
     @property
     def audio_left(self) -> NDArray[np.float32]:
-        """[0 … 320] samples right before `audio`."""
+        """[0 … before] samples right before `audio`."""
         ...
 
     @property
     def audio_right(self) -> NDArray[np.float32]:
-        """[0 … 200] samples right after `audio`."""
+        """[0 … after] samples right after `audio`."""
         ...
 
     @property

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnitide_cli.catalog.folders import costs_file, state_dir
 from omnitide_cli.catalog.manifest import Manifest
-from omnitide_cli.media import FrameFit, SourceWarning
-from omnitide_cli.runtime.options import EngineOptions, check_policy, check_watermarks
+from omnitide_cli.errors import ModelError
+from omnitide_cli.media import FrameFit, SoundFormat, SourceWarning
+from omnitide_cli.runtime.options import SOUND_ENCODERS, EngineOptions, check_policy, check_watermarks
+
+if TYPE_CHECKING:
+    from omnitide_cli.runtime.engine import Engine
 
 
 def engine_options(
@@ -51,6 +55,23 @@ def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
     if frames.mode == "slices":
         return FrameFit.slices(frames.size, max_slices=frames.slices)
     return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
+
+
+def sound_format(manifest: Manifest) -> SoundFormat:
+    """The sound that a model wants."""
+    encoder = SOUND_ENCODERS[manifest.audio.encoder]
+    return SoundFormat(encoder.rate, encoder.before, encoder.after, encoder.shortest)
+
+
+def check_sound(manifest: Manifest, engine: Engine) -> None:
+    """Raise ModelError where a source was asked for other sound than the loaded model hears."""
+    hears = engine.audio_format
+    if hears is not None and hears.encoder != manifest.audio.encoder:
+        raise ModelError(
+            f"the manifest of {manifest.title} says that its sound encoder is of the kind {manifest.audio.encoder},"
+            f" but the model's is of the kind {hears.encoder}",
+            f'put encoder = "{hears.encoder}" under [audio] in its manifest',
+        )
 
 
 def sound_left_out(manifest: Manifest) -> SourceWarning:

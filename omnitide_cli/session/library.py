@@ -28,7 +28,7 @@ from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedQuestions
 from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.session.checkpoint import moved
-from omnitide_cli.session.configuration import engine_options, frame_fit, with_recall
+from omnitide_cli.session.configuration import check_sound, engine_options, frame_fit, sound_format, with_recall
 from omnitide_cli.session.event_queue import EventQueue
 from omnitide_cli.session.library_options import Options, settings
 from omnitide_cli.session.resume import Resumption, identity, saved_model
@@ -191,15 +191,19 @@ class Session:
     ) -> MediaUnit:
         """A unit of one's own, right behind the newest: for pictures and sounds that come from elsewhere.
 
-        `frame`: [H, W, 3] RGB of any size, put on the model's canvas here. `audio`: [n] mono at 16 kHz, −1 … 1.
+        `frame`: [H, W, 3] RGB of any size, put on the model's canvas here. `audio`: [n] mono, −1 … 1, at the
+        rate that the model hears (16 kHz for all known ones).
         `seconds` it lasts; None: as long as its sound, or `unit_seconds` where there is none.
         Raises UsageError for arrays of another shape.
         """
+        rate = sound_format(self.manifest).rate
         if frame is not None and (frame.ndim != 3 or frame.shape[2] != 3 or not frame.size):
             raise UsageError(f"a frame of shape {frame.shape} is no picture", "give an array [height, width, 3] of RGB")
         if audio is not None and audio.ndim != 1:
-            raise UsageError(f"sound of shape {audio.shape} is not mono", "give an array [samples] at 16 kHz")
-        length = seconds or (len(audio) / 16_000 if audio is not None and len(audio) else self.unit_seconds)
+            raise UsageError(
+                f"sound of shape {audio.shape} is not mono", f"give an array [samples] at {rate / 1000:g} kHz"
+            )
+        length = seconds or (len(audio) / rate if audio is not None and len(audio) else self.unit_seconds)
         return MediaUnit(
             index=self.next_index,
             start=self.clock,
@@ -349,8 +353,14 @@ def _opened(
     prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
     if resumption is not None:
         resumption.check_model(saved_model(name, files, prompt.system_text))
+    engine = Engine.open(files, prompt, options, progress=progress)
+    try:
+        check_sound(manifest, engine)
+    except BaseException:
+        engine.close()
+        raise
     return Session(
-        Engine.open(files, prompt, options, progress=progress),
+        engine,
         manifest,
         files,
         options,

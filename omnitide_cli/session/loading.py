@@ -36,6 +36,7 @@ def load_engine(
 ) -> Engine:
     """The loaded model; the slow part, so it comes after everything that can be wrong without it."""
     from omnitide_cli.runtime.engine import Engine
+    from omnitide_cli.session.configuration import check_sound
 
     console = outputs.console
 
@@ -46,4 +47,10 @@ def load_engine(
             raise KeyboardInterrupt
 
     outputs.open(interrupt)
-    return Engine.open(files, prompt, engine_options, progress=progress)
+    engine = Engine.open(files, prompt, engine_options, progress=progress)
+    try:
+        check_sound(manifest, engine)
+    except BaseException:
+        engine.close()
+        raise
+    return engine

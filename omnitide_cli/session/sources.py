@@ -11,7 +11,7 @@ from omnitide_cli.addresses import DEVICES, STANDARD_INPUT, display_name
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import LiveSource, MediaSource, MediaUnit, SourcePosition, open_live, open_source
 from omnitide_cli.runtime.saved import SavedMedia
-from omnitide_cli.session.configuration import frame_fit, sound_left_out
+from omnitide_cli.session.configuration import frame_fit, sound_format, sound_left_out
 from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.resume import Resumption, is_same_source, plan_live, plan_media, position_of
 
@@ -128,6 +128,7 @@ class WatchedFile:
             media = open_source(
                 self.source,
                 fit=frame_fit(manifest, plan.image_tokens),
+                sound=sound_format(manifest),
                 unit_seconds=plan.unit_seconds,
                 video=plan.video,
                 audio=plan.audio and manifest.hears,
@@ -201,6 +202,7 @@ class LiveDevices:
                 self.camera if self.video else NONE,
                 self.mic if manifest.hears and self.audio else NONE,
                 fit=frame_fit(manifest, plan.image_tokens),
+                sound=sound_format(manifest),
                 unit_seconds=plan.unit_seconds,
                 duration=self.duration,
                 place=position_of(plan),

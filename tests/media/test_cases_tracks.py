@@ -18,7 +18,7 @@ from omnitide_cli.errors import UsageError
 from omnitide_cli.media import FrameFit, MediaSource, open_source
 from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
-from omnitide_cli.media.unit import NO_SOUND, SAMPLE_RATE
+from omnitide_cli.media.unit import NO_SOUND, WHISPER
 
 FIT = FrameFit.square(16)
 SILENCE: Wave = lambda time: np.zeros_like(time)  # noqa: E731
@@ -54,7 +54,7 @@ def pitch(source: MediaSource) -> list[int]:
     """The loudest frequency of each unit's sound, to 10 Hz; 0: silence."""
     found = []
     for unit in source:
-        if unit.audio is not None and len(unit.audio) == SAMPLE_RATE:
+        if unit.audio is not None and len(unit.audio) == WHISPER.rate:
             spectrum = np.abs(np.fft.rfft(unit.audio))
             found.append(round(int(spectrum.argmax()), -1) if spectrum.max() > 10 else 0)
     return found
@@ -117,8 +117,8 @@ def test_a_track_of_a_clip_without_sound(tmp_path: Path) -> None:
 def test_silence_is_told_after_a_while_and_once() -> None:
     told: list[str] = []
     watch = SilenceWatch(lambda code, message, hint: told.append(message), "")
-    silent = Stretch(np.zeros(SAMPLE_RATE, np.float32), NO_SOUND, NO_SOUND, SAMPLE_RATE)
-    loud = Stretch(np.full(SAMPLE_RATE, 0.1, np.float32), NO_SOUND, NO_SOUND, SAMPLE_RATE)
+    silent = Stretch(np.zeros(WHISPER.rate, np.float32), NO_SOUND, NO_SOUND, WHISPER.rate)
+    loud = Stretch(np.full(WHISPER.rate, 0.1, np.float32), NO_SOUND, NO_SOUND, WHISPER.rate)
     for stretch in [silent] * 29 + [loud] + [silent] * 29 + [None]:
         watch.hear(stretch)
     watch.end()

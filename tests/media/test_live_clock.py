@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from omnitide_cli.media.live_sound import stretched
-from omnitide_cli.media.skew import LEAP, SampleClock
-from omnitide_cli.media.unit import SAMPLE_RATE
+from omnitide_cli.media.skew import LEAP_S, SampleClock
+from omnitide_cli.media.unit import WHISPER
 
 BLOCK = 320
-BLOCK_S = BLOCK / SAMPLE_RATE
+BLOCK_S = BLOCK / WHISPER.rate
 
 
 def run(clock: SampleClock, hours: float, error_ppm: float, jitter_s: float, start: float = 100.0) -> float:
@@ -26,7 +26,7 @@ def run(clock: SampleClock, hours: float, error_ppm: float, jitter_s: float, sta
         clock.place(BLOCK, heard + late)
         assert clock.edge is not None
         if number * BLOCK_S > 30:  # it has to get to know the card
-            worst = max(worst, abs(clock.edge / SAMPLE_RATE - heard))
+            worst = max(worst, abs(clock.edge / WHISPER.rate - heard))
     return worst
 
 
@@ -34,7 +34,7 @@ def run(clock: SampleClock, hours: float, error_ppm: float, jitter_s: float, sta
 def test_an_hour_drifts_by_less_than_a_block(error_ppm: float) -> None:
     clock = SampleClock()
     assert run(clock, 1.0, error_ppm, jitter_s=0.015) < BLOCK_S
-    counted_s = clock.skew / SAMPLE_RATE
+    counted_s = clock.skew / WHISPER.rate
     assert counted_s == pytest.approx(-3600 * error_ppm / 1e6, abs=0.05)
 
 
@@ -51,14 +51,14 @@ def test_a_late_first_block_is_corrected_sample_by_sample() -> None:
     assert {placing.gap for placing in placings} == {0}
     assert {placing.stretch for placing in placings} == {-1, 0}
     assert clock.edge is not None
-    assert abs(clock.edge / SAMPLE_RATE - (50.0 + 1999 * BLOCK_S)) < 0.003
+    assert abs(clock.edge / WHISPER.rate - (50.0 + 1999 * BLOCK_S)) < 0.003
 
 
 def test_lost_sound_is_a_gap_at_its_place() -> None:
     clock = SampleClock()
     for number in range(1, 100):
         assert clock.place(BLOCK, number * BLOCK_S).gap == 0
-    assert clock.place(BLOCK, 100 * BLOCK_S + 0.5, broken=True).gap == SAMPLE_RATE // 2
+    assert clock.place(BLOCK, 100 * BLOCK_S + 0.5, broken=True).gap == WHISPER.rate // 2
     assert clock.place(BLOCK, 101 * BLOCK_S + 0.5).gap == 0
 
 
@@ -77,9 +77,9 @@ def test_sound_that_silently_went_missing_is_found_within_seconds() -> None:
     for number in range(1, 100):
         clock.place(BLOCK, number * BLOCK_S)
     gaps = [clock.place(BLOCK, number * BLOCK_S + 1.0).gap for number in range(100, 1600)]
-    assert sum(gaps) == pytest.approx(SAMPLE_RATE, abs=1)
-    assert max(gaps) > LEAP
-    assert clock.edge == pytest.approx((1599 * BLOCK_S + 1.0) * SAMPLE_RATE, abs=1)
+    assert sum(gaps) == pytest.approx(WHISPER.rate, abs=1)
+    assert max(gaps) > LEAP_S * WHISPER.rate
+    assert clock.edge == pytest.approx((1599 * BLOCK_S + 1.0) * WHISPER.rate, abs=1)
 
 
 @pytest.mark.parametrize("by", [-1, 1])

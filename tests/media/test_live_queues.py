@@ -9,7 +9,7 @@ from omnitide_cli.media.capture import DeviceCapture
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.live_pictures import MOST_WAITING, STAYS_S, PictureQueue, Thinning
 from omnitide_cli.media.live_sound import SoundQueue
-from omnitide_cli.media.unit import LEFT_CONTEXT, RIGHT_CONTEXT, SAMPLE_RATE
+from omnitide_cli.media.unit import WHISPER
 
 BLOCK = 320
 FIT = FrameFit.square(8)
@@ -23,61 +23,61 @@ def ramp(first: int, count: int) -> np.ndarray:
 def fill(queue: SoundQueue, first: int, last: int) -> None:
     """Blocks that arrive the moment they are over."""
     for at in range(first, last, BLOCK):
-        queue.push(ramp(at, BLOCK), (at + BLOCK) / SAMPLE_RATE)
+        queue.push(ramp(at, BLOCK), (at + BLOCK) / WHISPER.rate)
 
 
 def test_sound_is_read_as_it_came_with_what_is_around_it() -> None:
     queue = SoundQueue()
-    fill(queue, 0, SAMPLE_RATE)
-    queue.start(SAMPLE_RATE)
-    fill(queue, SAMPLE_RATE, 3 * SAMPLE_RATE)
-    stretch = queue.read(SAMPLE_RATE, 2 * SAMPLE_RATE)
+    fill(queue, 0, WHISPER.rate)
+    queue.start(WHISPER.rate)
+    fill(queue, WHISPER.rate, 3 * WHISPER.rate)
+    stretch = queue.read(WHISPER.rate, 2 * WHISPER.rate)
     assert stretch is not None
-    assert stretch.heard == SAMPLE_RATE
-    np.testing.assert_array_equal(stretch.samples, ramp(SAMPLE_RATE, SAMPLE_RATE))
-    np.testing.assert_array_equal(stretch.left, ramp(SAMPLE_RATE - LEFT_CONTEXT, LEFT_CONTEXT))
-    np.testing.assert_array_equal(stretch.right, ramp(2 * SAMPLE_RATE, RIGHT_CONTEXT))
+    assert stretch.heard == WHISPER.rate
+    np.testing.assert_array_equal(stretch.samples, ramp(WHISPER.rate, WHISPER.rate))
+    np.testing.assert_array_equal(stretch.left, ramp(WHISPER.rate - WHISPER.before, WHISPER.before))
+    np.testing.assert_array_equal(stretch.right, ramp(2 * WHISPER.rate, WHISPER.after))
     assert queue.lost_samples == 0
 
 
 def test_before_the_start_only_a_moment_is_kept_and_nothing_is_lost() -> None:
     queue = SoundQueue(longest_s=5)
-    fill(queue, 0, 60 * SAMPLE_RATE)
-    queue.start(60 * SAMPLE_RATE)
-    fill(queue, 60 * SAMPLE_RATE, 62 * SAMPLE_RATE)
-    stretch = queue.read(60 * SAMPLE_RATE, 61 * SAMPLE_RATE)
+    fill(queue, 0, 60 * WHISPER.rate)
+    queue.start(60 * WHISPER.rate)
+    fill(queue, 60 * WHISPER.rate, 62 * WHISPER.rate)
+    stretch = queue.read(60 * WHISPER.rate, 61 * WHISPER.rate)
     assert stretch is not None
-    assert len(stretch.left) == LEFT_CONTEXT
+    assert len(stretch.left) == WHISPER.before
     assert queue.lost_samples == 0
-    assert queue.read(0, SAMPLE_RATE) is None
+    assert queue.read(0, WHISPER.rate) is None
 
 
 def test_lost_sound_is_silence_and_counted() -> None:
     queue = SoundQueue()
     queue.start(0)
-    fill(queue, 0, SAMPLE_RATE // 2)
-    gap = SAMPLE_RATE // 4
-    at = SAMPLE_RATE // 2 + gap
-    queue.push(ramp(at, BLOCK), (at + BLOCK) / SAMPLE_RATE, broken=True)
-    fill(queue, at + BLOCK, 2 * SAMPLE_RATE)
-    stretch = queue.read(0, SAMPLE_RATE)
+    fill(queue, 0, WHISPER.rate // 2)
+    gap = WHISPER.rate // 4
+    at = WHISPER.rate // 2 + gap
+    queue.push(ramp(at, BLOCK), (at + BLOCK) / WHISPER.rate, broken=True)
+    fill(queue, at + BLOCK, 2 * WHISPER.rate)
+    stretch = queue.read(0, WHISPER.rate)
     assert stretch is not None
-    assert stretch.heard == SAMPLE_RATE - gap
-    assert not stretch.samples[SAMPLE_RATE // 2 : at].any()
-    np.testing.assert_array_equal(stretch.samples[at:], ramp(at, SAMPLE_RATE - at))
+    assert stretch.heard == WHISPER.rate - gap
+    assert not stretch.samples[WHISPER.rate // 2 : at].any()
+    np.testing.assert_array_equal(stretch.samples[at:], ramp(at, WHISPER.rate - at))
     assert queue.lost_samples == gap
 
 
 def test_a_device_that_was_gone_lost_nothing() -> None:
     queue = SoundQueue()
     queue.start(0)
-    fill(queue, 0, SAMPLE_RATE)
-    assert queue.read(0, SAMPLE_RATE) is not None
-    assert queue.read(SAMPLE_RATE, 2 * SAMPLE_RATE) is None
+    fill(queue, 0, WHISPER.rate)
+    assert queue.read(0, WHISPER.rate) is not None
+    assert queue.read(WHISPER.rate, 2 * WHISPER.rate) is None
     queue.restart()
-    fill(queue, 5 * SAMPLE_RATE, 6 * SAMPLE_RATE)
-    assert queue.read(2 * SAMPLE_RATE, 3 * SAMPLE_RATE) is None
-    stretch = queue.read(5 * SAMPLE_RATE, 6 * SAMPLE_RATE)
+    fill(queue, 5 * WHISPER.rate, 6 * WHISPER.rate)
+    assert queue.read(2 * WHISPER.rate, 3 * WHISPER.rate) is None
+    stretch = queue.read(5 * WHISPER.rate, 6 * WHISPER.rate)
     assert stretch is not None
     assert len(stretch.left) == 0
     assert queue.lost_samples == 0
@@ -86,11 +86,11 @@ def test_a_device_that_was_gone_lost_nothing() -> None:
 def test_sound_that_comes_after_its_unit_is_counted() -> None:
     queue = SoundQueue()
     queue.start(0)
-    fill(queue, 0, SAMPLE_RATE - 2 * BLOCK)
-    queue.read(0, SAMPLE_RATE)
-    fill(queue, SAMPLE_RATE - 2 * BLOCK, SAMPLE_RATE + 2 * BLOCK)
+    fill(queue, 0, WHISPER.rate - 2 * BLOCK)
+    queue.read(0, WHISPER.rate)
+    fill(queue, WHISPER.rate - 2 * BLOCK, WHISPER.rate + 2 * BLOCK)
     assert queue.lost_samples == 2 * BLOCK
-    stretch = queue.read(SAMPLE_RATE, 2 * SAMPLE_RATE)
+    stretch = queue.read(WHISPER.rate, 2 * WHISPER.rate)
     assert stretch is not None
     assert stretch.heard == 2 * BLOCK
 
@@ -98,11 +98,11 @@ def test_sound_that_comes_after_its_unit_is_counted() -> None:
 def test_beyond_all_bounds_the_oldest_sound_goes() -> None:
     queue = SoundQueue(longest_s=10)
     queue.start(0)
-    fill(queue, 0, 14 * SAMPLE_RATE)
-    assert queue.lost_samples == 4 * SAMPLE_RATE
-    heard = [queue.read(second * SAMPLE_RATE, (second + 1) * SAMPLE_RATE) for second in range(14)]
-    assert [stretch is not None and stretch.heard > LEFT_CONTEXT for stretch in heard] == [False] * 4 + [True] * 10
-    assert queue.lost_samples == 4 * SAMPLE_RATE
+    fill(queue, 0, 14 * WHISPER.rate)
+    assert queue.lost_samples == 4 * WHISPER.rate
+    heard = [queue.read(second * WHISPER.rate, (second + 1) * WHISPER.rate) for second in range(14)]
+    assert [stretch is not None and stretch.heard > WHISPER.before for stretch in heard] == [False] * 4 + [True] * 10
+    assert queue.lost_samples == 4 * WHISPER.rate
 
 
 def grey(level: int) -> np.ndarray:

@@ -10,10 +10,10 @@ from omnitide_cli.media import FrameFit, MediaUnit, open_live
 from omnitide_cli.media.device_thread import DeviceThread
 from omnitide_cli.media.live import LiveSource
 from omnitide_cli.media.standstill import Pulse
-from omnitide_cli.media.unit import LEFT_CONTEXT, RIGHT_CONTEXT, SAMPLE_RATE
+from omnitide_cli.media.unit import WHISPER
 
 BLOCK = 320
-BLOCK_S = BLOCK / SAMPLE_RATE
+BLOCK_S = BLOCK / WHISPER.rate
 FPS = 10
 
 
@@ -68,8 +68,8 @@ def test_a_unit_is_sealed_when_its_second_is_over_and_its_sound_is_there() -> No
     assert (unit.index, unit.start, unit.end) == (0, 0.0, 1.0)
     assert unit.complete_at == pytest.approx(1001.0)
     assert unit.audio is not None
-    assert len(unit.audio) == SAMPLE_RATE
-    assert len(unit.audio_right) == RIGHT_CONTEXT
+    assert len(unit.audio) == WHISPER.rate
+    assert len(unit.audio_right) == WHISPER.after
     assert unit.frame is not None
     assert unit.frame[0, 0, 0] == 5  # the frame of the unit's middle
 
@@ -83,7 +83,7 @@ def test_ten_minutes_are_six_hundred_units() -> None:
     assert len(found) == 599  # the samples after the last one are still to come
     assert [unit.index for unit in found] == list(range(599))
     assert all(unit.frame is not None and unit.audio is not None for unit in found)
-    assert all(len(unit.audio_left) == LEFT_CONTEXT for unit in found[1:])
+    assert all(len(unit.audio_left) == WHISPER.before for unit in found[1:])
     assert world.source.dropped_frames == 0
     assert world.source.lost_sound_s == 0
     assert codes(world) == []
@@ -122,7 +122,7 @@ def test_a_microphone_that_goes_and_comes_back() -> None:
     first, second, third = world.units()
     assert first.audio is not None
     assert second.audio is not None  # half of it was heard
-    assert not second.audio[SAMPLE_RATE // 2 + BLOCK :].any()
+    assert not second.audio[WHISPER.rate // 2 + BLOCK :].any()
     assert third.audio is None
     world.link.connected = True
     world.card_s = world.now
@@ -164,7 +164,7 @@ def test_a_duration_ends_the_stream() -> None:
     found = world.units()
     assert [(unit.start, unit.end) for unit in found] == [(0, 1), (1, 2), (2, 2.5)]
     assert found[-1].audio is not None
-    assert len(found[-1].audio) == SAMPLE_RATE // 2
+    assert len(found[-1].audio) == WHISPER.rate // 2
     assert world.source.is_over
     assert list(world.source) == []
 

@@ -71,7 +71,7 @@ def test_what_is_installed_was_made_of_these_sources(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_can_not_be_is_named_at_build_time(tmp_path: Path, line: str, part: str) -> None:
-    for name in ("pick/policies.def", "page/planners.def"):
+    for name in ("pick/policies.def", "page/planners.def", "encode/sound_encoders.def"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text((NATIVE / "src" / name).read_text())
     with (tmp_path / "pick" / "policies.def").open("a") as file:

@@ -11,8 +11,6 @@
 namespace ot {
 namespace {
 
-constexpr uint32_t kMinFrames = 4;      // fewer give no token
-constexpr uint32_t kMaxFrames = 3000;   // positions the encoder has
 constexpr uint32_t kMaxSide = 1 << 14;  // libmtmd counts pixels in an int
 
 // The first two members of mtmd_context; no API hands them out. check_layout() holds them against what the API says.
@@ -26,34 +24,6 @@ const MtmdHead & head_of(const mtmd_context * mtmd) { return *reinterpret_cast<c
 bool layout_as_expected(const mtmd_context * mtmd) {
     const MtmdHead & head = head_of(mtmd);
     return (head.vision != nullptr) == mtmd_support_vision(mtmd) && (head.audio != nullptr) == mtmd_support_audio(mtmd);
-}
-
-// Projectors whose audio mtmd prepares as Whisper does.
-bool is_whisper_projector(projector_type type) {
-    switch (type) {
-        case PROJECTOR_TYPE_QWEN2A:
-        case PROJECTOR_TYPE_QWEN25O:
-        case PROJECTOR_TYPE_VOXTRAL:
-        case PROJECTOR_TYPE_ULTRAVOX:
-        case PROJECTOR_TYPE_GLMA:
-        case PROJECTOR_TYPE_MERALION:
-        case PROJECTOR_TYPE_MUSIC_FLAMINGO:
-            return true;
-        default:
-            return false;
-    }
-}
-
-AudioTail tail_of(clip_ctx * audio) {
-    const projector_type type = clip_get_projector_type(audio);
-    const clip_hparams & hparams = *clip_get_hparams(audio);
-    AudioTail tail;
-    tail.pools = type == PROJECTOR_TYPE_QWEN2A || type == PROJECTOR_TYPE_QWEN25O || type == PROJECTOR_TYPE_VOXTRAL || type == PROJECTOR_TYPE_MUSIC_FLAMINGO;
-    tail.enclosed = type == PROJECTOR_TYPE_GLMA;
-    const bool stacks = tail.enclosed || type == PROJECTOR_TYPE_VOXTRAL || type == PROJECTOR_TYPE_ULTRAVOX || type == PROJECTOR_TYPE_MERALION;
-    tail.stack = stacks ? static_cast<uint32_t>(std::max(hparams.proj_stack_factor, 1)) : 1;
-    tail.n_embd = static_cast<uint32_t>(hparams.n_embd);
-    return tail;
 }
 
 // Projectors whose slices were checked: a source image first, each image between marks, plain positions. MiniCPM-V and
@@ -70,7 +40,7 @@ struct FreeChunks {
 }  // namespace
 
 Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
-    : mtmd_(mtmd), mrope_(mrope), n_embd_(n_embd), threads_(threads) {
+    : mtmd_(mtmd), mrope_(mrope), n_embd_(n_embd) {
     if (!mtmd) return;
     vision_ = mtmd_support_vision(mtmd);
     const bool as_expected = layout_as_expected(mtmd);
@@ -81,14 +51,14 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
         return;
     }
     clip_ctx * audio = head_of(mtmd).audio;
-    if (!is_whisper_projector(clip_get_projector_type(audio))) {
-        why_no_audio_ = "this model's audio encoder does not take Whisper's log-mel spectrogram";
-    } else if (static_cast<uint32_t>(clip_n_mmproj_embd(audio)) != n_embd) {
+    const SoundEncoderEntry * entry = sound_encoder_for(*audio, why_no_audio_);
+    if (!entry) return;
+    if (static_cast<uint32_t>(clip_n_mmproj_embd(audio)) != n_embd) {
         why_no_audio_ = "the audio encoder belongs to another language model";
-    } else {
-        audio_ = audio;
-        audio_tail_ = tail_of(audio);
+        return;
     }
+    sound_entry_ = entry;
+    sound_ = entry->open(*audio, n_embd, threads);
 }
 
 std::vector<Piece> Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height, const std::function<void()> & before_each) {
@@ -149,31 +119,20 @@ Embedding Encoder::encode(const mtmd_input_chunk * image) const {
     return out;
 }
 
-Embedding Encoder::audio(Sound window, Sound left, Sound right) {
-    if (!audio_) throw EncodeError{why_no_audio_, true};
-    Mel mel = log_mel(window, left, right, static_cast<uint32_t>(clip_get_hparams(audio_)->n_mel_bins));
-    const uint32_t heard = mel.n_frames / 2 * 2;  // the encoder halves them; odd counts abort
-    if (heard < kMinFrames) return {};
-    if (heard > kMaxFrames) throw EncodeError{"a unit may hold at most 30 seconds of sound"};
-    const uint32_t frames = fitting_frames(audio_tail_, heard, kMaxFrames);
-    if (frames == 0) throw EncodeError{"this model's audio encoder can't take so much sound at once: libmtmd expects another number of tokens than it computes"};
+const SoundEncoder & Encoder::sound() const {
+    if (!sound_) throw EncodeError{why_no_audio_, true};
+    return *sound_;
+}
 
-    std::vector<float> even(static_cast<size_t>(mel.n_mel) * frames, mel.silence);
-    for (uint32_t m = 0; m < mel.n_mel; ++m) {
-        std::copy_n(mel.data.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * mel.n_frames), heard,
-                    even.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(m) * frames));
-    }
-    clip_image_f32 spectrogram;
-    spectrogram.set_size({static_cast<int>(frames), static_cast<int>(mel.n_mel)}, false, true);
-    spectrogram.cpy_buf(even);
-    clip_image_f32_batch batch;
-    batch.is_audio = true;
+const SoundEncoderEntry & Encoder::sound_entry() const {
+    if (!sound_) throw EncodeError{why_no_audio_, true};
+    return *sound_entry_;
+}
+
+Embedding Encoder::audio(Sound window, Sound left, Sound right) {
     Embedding out;
-    out.n_rows = static_cast<uint32_t>(clip_n_output_tokens(audio_, &spectrogram));
-    if (out.n_rows != computed_rows(audio_tail_, frames)) throw EncodeError{"this model's audio encoder is another than expected", true};
-    batch.entries.push_back(std::move(spectrogram));
-    out.rows.resize(static_cast<size_t>(out.n_rows) * n_embd_);
-    if (!clip_image_batch_encode(audio_, threads_, &batch, out.rows)) throw EncodeError{"the audio encoder failed"};
+    out.n_rows = sound().rows(window.size);
+    if (out.n_rows > 0) out.rows = sound_->encode(window, left, right);
     return out;
 }
 

@@ -1,21 +1,20 @@
 // Image and audio encoders on libmtmd: pixels and samples in, rows of embeddings for the language model out.
 //
-// Stock mtmd wraps images in text that Qwen2.5-Omni's vocabulary lacks and pads every sound to 30 s. We take the image
-// chunk alone, and encode sound by the window it comes in (25 tokens a second) on the audio model mtmd has loaded. Of
-// models that cut a picture into a source image and slices we take the marks between them, too.
+// Stock mtmd wraps images in text that Qwen2.5-Omni's vocabulary lacks. We take the image chunk alone. Of models that cut a
+// picture into a source image and slices we take the marks between them, too. Sound: sound_encoder.h.
 #pragma once
 
-#include "encode/audio_rows.h"
-#include "encode/mel.h"
+#include "encode/errors.h"
+#include "encode/sound_encoder.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 struct mtmd_context;
 struct mtmd_input_chunk;
-struct clip_ctx;
 
 namespace ot {
 
@@ -43,34 +42,29 @@ public:
     Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads);
 
     bool has_vision() const { return vision_; }
-    bool has_audio() const { return audio_ != nullptr; }
-    const std::string & why_no_audio() const { return why_no_audio_; }
+    bool has_audio() const { return sound_ != nullptr; }
+    // The sound encoder, and its line in the registry. Throw EncodeError, with the reason, where there is none.
+    const SoundEncoder & sound() const;
+    const SoundEncoderEntry & sound_entry() const;
 
     // 8-bit RGB, row-major. `before_each` is called before every image that is encoded, and may throw to give up.
     // Throws EncodeError.
     std::vector<Piece> image(const uint8_t * rgb, uint32_t width, uint32_t height, const std::function<void()> & before_each = [] {});
 
-    // Mono at 16 kHz; no rows when the window is too short for one token. Some encoders take some lengths alone: then silence
-    // follows, up to the next of those. Throws EncodeError.
+    // One channel at the encoder's rate; no rows when the window is too short for one token. Throws EncodeError.
     Embedding audio(Sound window, Sound left, Sound right);
 
 private:
     Embedding encode(const mtmd_input_chunk * image) const;
 
     mtmd_context * mtmd_;
-    clip_ctx * audio_ = nullptr;
     bool vision_ = false;
     bool cuts_ = false;  // pictures into a source image and slices
     bool mrope_;
     uint32_t n_embd_;
-    int threads_;
-    AudioTail audio_tail_;
+    const SoundEncoderEntry * sound_entry_ = nullptr;
+    std::unique_ptr<SoundEncoder> sound_;  // null: the model has none that can be used
     std::string why_no_audio_ = "the model has no audio encoder";
-};
-
-struct EncodeError {
-    std::string what;
-    bool unsupported = false;  // not this input but this model can't be used
 };
 
 }  // namespace ot

@@ -1,6 +1,8 @@
 // Whisper's log-mel spectrogram of a short window (25 ms Hann, 10 ms hop, Slaney mel bands), for 16 kHz mono.
 #pragma once
 
+#include "encode/sound.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,13 +12,6 @@ namespace ot {
 inline constexpr uint32_t kSampleRate = 16000;
 inline constexpr uint32_t kHop = 160;
 inline constexpr uint32_t kWindow = 400;
-inline constexpr uint32_t kMaxLeft = 320;   // samples of real sound before the window that are used: two frames
-inline constexpr uint32_t kMaxRight = 200;  // and after it: half an analysis window
-
-struct Sound {
-    const float * data = nullptr;
-    size_t size = 0;
-};
 
 struct Mel {
     uint32_t n_mel = 0;

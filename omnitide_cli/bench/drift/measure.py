@@ -20,7 +20,6 @@ from omnitide_cli.bench.common.replay import Piece, feed, pieces_of, replay
 from omnitide_cli.bench.fidelity.measure import divergence, log_softmax
 from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.media import MediaUnit
-from omnitide_cli.media.unit import SHORTEST_SOUND
 from omnitide_cli.runtime.native_session import NativeSession, Unit
 from omnitide_cli.runtime.sizing import check_low_watermark, whole_pages
 from omnitide_cli.runtime.template import TokenTemplate
@@ -177,7 +176,7 @@ def _pieces(fixture: Fixture, session: NativeSession, template: TokenTemplate, u
         yield Piece("boundary", tuple(template.image_prefix))
         yield from pieces_of(session.encode_image(unit.frame, fixture.model.n_embd))
         yield Piece("boundary", tuple(template.image_suffix))
-    if unit.audio is not None and len(unit.audio) >= SHORTEST_SOUND:
+    if unit.audio is not None and len(unit.audio) >= session.audio_format.shortest:
         yield Piece("boundary", tuple(template.audio_prefix))
         sound = session.encode_audio(unit.audio, fixture.model.n_embd, unit.audio_left, unit.audio_right)
         yield Piece("audio", rows=sound)

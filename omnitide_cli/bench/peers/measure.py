@@ -23,7 +23,6 @@ from omnitide_cli.runtime.simulation import Stream
 from omnitide_cli.runtime.stock import StockContext, sequence_state, stock_sound_tokens
 
 WARM = 3  # rounds before anything is measured: classes have formed, every page of the caches was touched
-SAMPLES = 16_000  # a second
 SOUND_CELLS = 512
 
 Progress = Callable[[str], None]
@@ -118,8 +117,8 @@ def _window(fixture: Fixture, stream: Stream, repeat: int, progress: Progress) -
 
 def compare_sound(fixture: Fixture, repeat: int, progress: Progress) -> PeerRow:
     """One second of sound: ours as 25 tokens, libmtmd's as the 30 s that it fills up."""
-    pcm = np.random.default_rng(0).normal(0, 0.1, SAMPLES).astype(np.float32)
     session = fixture.session(SOUND_CELLS, random_rows=False)
+    pcm = np.random.default_rng(0).normal(0, 0.1, session.audio_format.rate).astype(np.float32)
     ours, peer, tokens = [], [], (0, 0)
     for index in range(-1, repeat):  # the first round allocates
         progress(f"sound: {index + 1} of {repeat}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from omnitide_cli.bench.common.fixture import Owner
 from omnitide_cli.bench.common.replay import add, pieces_of
-from omnitide_cli.media.unit import SHORTEST_SOUND, MediaUnit
+from omnitide_cli.media.unit import MediaUnit
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native_session import EncodedImage, NativeSession
@@ -37,7 +37,7 @@ class Encodings:
         began = time.perf_counter()
         if unit.frame is not None and id(unit.frame) not in self._images:
             self._images[id(unit.frame)] = session.encode_image(unit.frame, n_embd)
-        if unit.audio is not None and len(unit.audio) >= SHORTEST_SOUND:
+        if unit.audio is not None and len(unit.audio) >= session.audio_format.shortest:
             sound = session.encode_audio(unit.audio, n_embd, unit.audio_left, unit.audio_right)
             self._sounds[id(unit.audio)] = sound
         self.seconds += time.perf_counter() - began

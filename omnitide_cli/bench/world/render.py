@@ -11,7 +11,7 @@ from omnitide_cli.bench.world.scene import Scene
 from omnitide_cli.bench.world.sound import track
 from omnitide_cli.bench.world.split import Split
 from omnitide_cli.bench.world.stream import Stream
-from omnitide_cli.media.unit import LEFT_CONTEXT, NO_SOUND, RIGHT_CONTEXT, SAMPLE_RATE, MediaUnit
+from omnitide_cli.media.unit import NO_SOUND, WHISPER, MediaUnit
 
 SIDE = 112
 ASPECTS = (16 / 9, 16 / 9, 4 / 3, 1.0, 9 / 16, 3 / 2)
@@ -28,14 +28,14 @@ def render(scenes: Sequence[Scene], rng: np.random.Generator, split: Split) -> I
     A picture that shows the same as the one before it is the same picture.
     """
     sounds = [scene.sound for scene in scenes]
-    wave = track(sounds, [scene.seconds for scene in scenes], SAMPLE_RATE, rng, split.voices)
+    wave = track(sounds, [scene.seconds for scene in scenes], WHISPER.rate, rng, split.voices)
     index, before, frame = 0, None, None
     for scene in scenes:
         if scene.picture != before:
             frame = None if scene.picture is None else frame_of(scene.picture, rng, split)
         before = scene.picture
         for _ in range(scene.seconds):
-            first, last = index * SAMPLE_RATE, (index + 1) * SAMPLE_RATE
+            first, last = index * WHISPER.rate, (index + 1) * WHISPER.rate
             heard = scene.sound is not None
             yield MediaUnit(
                 index=index,
@@ -43,8 +43,8 @@ def render(scenes: Sequence[Scene], rng: np.random.Generator, split: Split) -> I
                 end=float(index + 1),
                 frame=frame,
                 audio=wave[first:last] if heard else None,
-                audio_left=wave[max(0, first - LEFT_CONTEXT) : first] if heard else NO_SOUND,
-                audio_right=wave[last : last + RIGHT_CONTEXT] if heard else NO_SOUND,
+                audio_left=wave[max(0, first - WHISPER.before) : first] if heard else NO_SOUND,
+                audio_right=wave[last : last + WHISPER.after] if heard else NO_SOUND,
             )
             index += 1
 
