@@ -111,6 +111,7 @@ def test_a_name_is_no_path(name: str) -> None:
         ('name = "own"', 'name = "other"', "name is 'other', the file's is 'own'"),
         ("[frames]\n", "[frame]\n", r"missing table \[frames\]"),
         ("[audio]\n", "[audio]\nrate = 1\n", "unknown key audio.rate"),
+        ("[audio]\n", '[audio]\nencoder = "cochlea"\n', "audio.encoder is 'cochlea'; it must be whisper"),
         ("tokens_per_second = 25", "tokens_per_second = true", "audio.tokens_per_second has the wrong type: True"),
         ("size = 112\n", "size = 0\n", "frames must have a size"),
         ("max_tokens = 16\n", "max_tokens = 15\n", "can't have 15 tokens"),

@@ -17,6 +17,7 @@ from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Notice, Retention
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+from omnitide_cli.session.configuration import check_sound
 
 PICTURE = np.zeros((112, 112, 3), np.uint8)
 UNIT = MediaUnit(0, 0.0, 1.0, PICTURE, None, NO_SOUND, NO_SOUND)
@@ -54,6 +55,27 @@ def test_why_there_is_no_sound_is_said(manifest: Manifest, demo_files: ModelFile
         engine.start("test")
         with pytest.raises(ModelError, match="can't hear sound: the model has no audio encoder"):
             engine.ingest(loud)
+
+
+def test_a_manifest_of_another_sound_encoder_is_refused(engine: Engine, manifest: Manifest) -> None:
+    heard = engine.audio_format
+    assert heard is not None
+    assert heard.rate == heard.samples_per_token * manifest.audio.tokens_per_second
+    check_sound(manifest, engine)
+    other = replace(manifest, audio=replace(manifest.audio, encoder="cochlea"))
+    with pytest.raises(ModelError, match="of the kind cochlea, but the model's is of the kind whisper"):
+        check_sound(other, engine)
+
+
+def test_what_should_be_known_of_the_settings_outlives_an_interrupted_unit(
+    manifest: Manifest, demo_files: ModelFiles
+) -> None:
+    with Engine.open(demo_files, manifest.prompt, EngineOptions(threads=2, cache_type="q8_0")) as engine:
+        engine.start("test")
+        engine.interrupt()
+        assert list(engine.ingest(UNIT)) == []
+        told = [event.code for event in engine.ingest(UNIT) if isinstance(event, Notice)]
+        assert told == ["slow-cache-type"]
 
 
 def test_an_answer_that_is_interrupted_stays_as_far_as_it_was_spoken(engine: Engine) -> None:

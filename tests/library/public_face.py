@@ -32,7 +32,7 @@ def watch(path: Path) -> str:
 
 def resume() -> None:
     try:
-        session = omnitide.open_session(Path("talk.tide"), max_answer_tokens=32, threads=2)
+        session = omnitide.open_session(Path("talk.tide"), policy="forget.py:oldest", threads=2)
     except omnitide.errors.SessionFileError as error:
         print(error.message, error.hint, error.exit_code)
         return

@@ -66,6 +66,27 @@ def test_what_is_no_choice_is_said() -> None:
         omnitide.load(watermark=3)  # type: ignore[call-arg]
 
 
+def test_a_policy_of_ones_own_in_a_new_session_and_a_saved_one(tmp_path: Path) -> None:
+    (tmp_path / "forget.py").write_text(
+        "def all_but_the_oldest(history):\n    return [history.units[0], *history.units[2:]]\n"
+    )
+    policy = f"{tmp_path / 'forget.py'}:all_but_the_oldest"
+    with omnitide.load(policy=policy, high_watermark=300, low_watermark=200, threads=2) as session:
+        for unit in omnitide.read(EXAMPLE, for_=session, duration=8):
+            session.add(unit)
+        dropped = [event.dropped_units for event in session.events if isinstance(event, omnitide.events.Retention)]
+        assert dropped
+        assert set(dropped) == {1}
+        session.save(tmp_path / "a.tide")
+    with omnitide.open_session(tmp_path / "a.tide", policy="fifo") as session:
+        assert session.options.policy == "fifo"
+    with omnitide.open_session(tmp_path / "a.tide", policy=policy) as session:
+        assert session.options.policy == policy
+        for unit in omnitide.read(EXAMPLE, for_=session, duration=10):
+            session.add(unit)
+        assert any(isinstance(event, omnitide.events.Retention) for event in session.events)
+
+
 @pytest.mark.parametrize("code", ["import omnitide_cli", "import omnitide_cli.app"])
 def test_importing_loads_nothing_heavy(code: str) -> None:
     heavy = "{'numpy', 'llama_cpp', 'av', 'cv2', 'omnitide_cli._omnitide'}"

@@ -10,7 +10,7 @@ from omnitide_cli.media import FrameFit, MediaUnit, open_live
 from omnitide_cli.media.device_thread import DeviceThread
 from omnitide_cli.media.live import LiveSource
 from omnitide_cli.media.standstill import Pulse
-from omnitide_cli.media.unit import WHISPER
+from omnitide_cli.media.unit import WHISPER, SoundFormat
 
 BLOCK = 320
 BLOCK_S = BLOCK / WHISPER.rate
@@ -20,11 +20,24 @@ FPS = 10
 class World:
     """A camera and a microphone that do what the test says, as time goes on; time begins at second 1000."""
 
-    def __init__(self, *, camera: bool = True, microphone: bool = True, duration: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        camera: bool = True,
+        microphone: bool = True,
+        duration: float | None = None,
+        form: SoundFormat = WHISPER,
+    ) -> None:
         self.now = 1000.0
         self.source = LiveSource(
-            fit=FrameFit.square(8), camera=camera, microphone=microphone, duration=duration, clock=lambda: self.now
+            fit=FrameFit.square(8),
+            form=form,
+            camera=camera,
+            microphone=microphone,
+            duration=duration,
+            clock=lambda: self.now,
         )
+        self.block = round(BLOCK_S * form.rate)
         self.link = DeviceThread("microphone", "test", self.source.warn)
         self.link.connected = microphone
         self.source.microphone = self.link if microphone else None
@@ -38,7 +51,7 @@ class World:
         self.now = round(self.now + seconds, 6)
         while self.link.connected and self.card_s + BLOCK_S <= self.now + 1e-9:
             self.card_s += BLOCK_S
-            self.source.sound.push(np.full(BLOCK, 0.5, np.float32), self.card_s)
+            self.source.sound.push(np.full(self.block, 0.5, np.float32), self.card_s)
         while self.sees and self.frame_s <= self.now:
             if self.source.pictures.wants(self.frame_s):
                 level = int(10 * (self.frame_s - 1000))
@@ -55,6 +68,16 @@ class World:
 
 def codes(world: World) -> list[str]:
     return [warning.code for warning in world.source.warnings]
+
+
+def test_sound_comes_as_the_model_wants_it() -> None:
+    world = World(form=SoundFormat(rate=24_000, before=1_000, after=480, shortest=1_920))
+    world.pass_time(2.02)
+    first, second = world.units()
+    assert [None if unit.audio is None else len(unit.audio) for unit in (first, second)] == [24_000, 24_000]
+    assert (len(second.audio_left), len(second.audio_right)) == (1_000, 480)
+    assert world.source.skew_ms == 0
+    assert world.source.lost_sound_s == 0
 
 
 def test_a_unit_is_sealed_when_its_second_is_over_and_its_sound_is_there() -> None:

@@ -13,7 +13,7 @@ import pytest
 from helpers_media import Sound, Video, beeps, counting, make_clip, plain, tone
 
 from omnitide_cli.errors import UsageError
-from omnitide_cli.media import FrameFit, MediaUnit, open_source
+from omnitide_cli.media import FrameFit, MediaUnit, SoundFormat, open_source
 
 FIT = FrameFit.square(16)
 SAME = np.testing.assert_array_equal
@@ -58,6 +58,17 @@ def test_a_clip_under_a_second_is_one_short_unit(tmp_path: Path) -> None:
     assert unit.audio is not None
     assert len(unit.audio) == 9600
     assert unit.end == pytest.approx(0.6)
+
+
+def test_sound_comes_as_the_model_wants_it(tmp_path: Path) -> None:
+    path = make_clip(tmp_path / "clip.wav", sound=Sound(seconds=2.05, codec="pcm_s16le", rate=16_000, layout="mono"))
+    first, second = units(path, sound=SoundFormat(rate=24_000, before=1_000, after=0, shortest=1_920))
+    for unit, before in ((first, 0), (second, 1_000)):
+        assert unit.audio is not None
+        assert (len(unit.audio), len(unit.audio_left), len(unit.audio_right)) == (24_000, before, 0)
+    assert first.audio is not None
+    SAME(second.audio_left, first.audio[-1_000:])
+    assert len(units(path, sound=SoundFormat(rate=24_000, before=0, after=0, shortest=1_200))) == 3
 
 
 @pytest.mark.parametrize(("samples", "expected"), [(200, 1), (639, 1), (640, 2), (16_000 - 1, 2)])

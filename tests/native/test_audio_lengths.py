@@ -24,6 +24,9 @@ def test_sound_of_any_length_gives_rows(tmp_path: Path, projector: str) -> None:
     encoder = write_audio_encoder(tmp_path / "mmproj.gguf", projector)
     running = Running.open(model, EngineOptions(threads=2), 2048, mmproj=encoder)
     sound = np.random.default_rng(0).standard_normal(30 * RATE).astype(np.float32) * 0.1
+    form = running.session.audio_format
+    assert (form.encoder, form.rate, form.before, form.after, form.shortest) == ("whisper", RATE, 320, 200, 640)
+    assert form.longest == 30 * RATE
     counts = []
     for frames in FRAMES:
         rows = running.session.encode_audio(sound[: 160 * frames], N_EMBD)
@@ -31,6 +34,8 @@ def test_sound_of_any_length_gives_rows(tmp_path: Path, projector: str) -> None:
         counts.append(len(rows))
     assert counts == sorted(counts), "longer sound never gives fewer rows"
     assert counts[0] >= 1
+    assert counts[-1] == pytest.approx(form.longest / form.samples_per_token, abs=2)
+    assert len(running.session.encode_audio(sound[: form.shortest - 1], N_EMBD)) == 0
     running.session.begin("media")
     assert running.session.add_audio(sound[:RATE]) == counts[FRAMES.index(100)]
     running.session.commit()

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from omnitide_cli.media.unit import WHISPER
 from omnitide_cli.runtime import _registry  # pyright: ignore[reportAttributeAccessIssue]  # the build writes it
 from omnitide_cli.runtime.native import ffi, lib, text
-from omnitide_cli.runtime.options import KNOBS, LAYOUTS, POLICIES, EngineOptions
+from omnitide_cli.runtime.options import KNOBS, LAYOUTS, POLICIES, SOUND_ENCODERS, EngineOptions
 from omnitide_cli.runtime.view import LAYOUTS as LAYOUT_NUMBERS
 from omnitide_cli.runtime.view import POLICIES as POLICY_NUMBERS
 
@@ -45,6 +46,13 @@ def test_numbers_and_the_order_of_help_stay() -> None:
     assert (EngineOptions().policy, EngineOptions().layout) == ("omnipick", "auto")
 
 
+def test_a_source_gives_by_itself_what_the_known_sound_encoder_takes() -> None:
+    known = SOUND_ENCODERS["whisper"]
+    assert known.number == 0
+    assert (known.rate, known.before, known.after, known.shortest) == (16_000, 320, 200, 640)
+    assert (WHISPER.rate, WHISPER.before, WHISPER.after, WHISPER.shortest) == (16_000, 320, 200, 640)
+
+
 def test_defaults_of_settings() -> None:
     options = EngineOptions()
     assert {name: getattr(options, name) for name in KNOBS} == {name: knob.default for name, knob in KNOBS.items()}
@@ -67,6 +75,9 @@ def test_what_is_installed_was_made_of_these_sources(tmp_path: Path) -> None:
         ('POLICY(9, Other, other, nothing, "x")', "POLICY takes six arguments"),
         ('POLICY(9, Other, other, nothing, "x", KNOB(uint32_t, sinks, 1, 0, "N", "x"))', "two knobs have one name"),
         ('POLICY(9, Other, other, nothing, "x", KNOB(uint32_t, more, 1))', "KNOB with 3 arguments is no knob"),
+        ('SOUND_ENCODER(0, Other, other, "x", 8000, 0, 0, 320)', "a value occurs twice"),
+        ('SOUND_ENCODER(1, Whisper, whisper, "x", 8000, 0, 0, 320)', "a name occurs twice"),
+        ('SOUND_ENCODER(1, Other, other, "x", 8000, 0, 0)', "SOUND_ENCODER takes eight arguments"),
         ('POLICE(9, Other, other, nothing, "x", NO_KNOBS)', "expected to begin with POLICY("),
     ],
 )
@@ -74,7 +85,8 @@ def test_a_line_that_can_not_be_is_named_at_build_time(tmp_path: Path, line: str
     for name in ("pick/policies.def", "page/planners.def", "encode/sound_encoders.def"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text((NATIVE / "src" / name).read_text())
-    with (tmp_path / "pick" / "policies.def").open("a") as file:
+    changed = "encode/sound_encoders.def" if line.startswith("SOUND_ENCODER") else "pick/policies.def"
+    with (tmp_path / changed).open("a") as file:
         file.write(line + "\n")
     done = write(tmp_path, tmp_path / "made.py")
     assert done.returncode != 0
