@@ -6,7 +6,6 @@ variables above them; what no one has set comes from the model's manifest.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +72,8 @@ def is_setting(parameter: Any) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # most have no such file, and wait for help alone
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

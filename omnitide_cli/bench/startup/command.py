@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from omnitide_cli.bench.common.rows import Json, Out, save_rows, show
+from omnitide_cli.bench.common.rows import Json, Out, save_rows, show_all
 
 
 def startup(
@@ -15,9 +15,12 @@ def startup(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Time `omnitide --help` against a bare Typer app with three commands."""
+    """Time `omnitide --help` and `omnitide watch --help` against a bare Typer app.
+
+    The app has three commands, one of them with as many options as `watch`.
+    """
     from omnitide_cli.bench.startup.measure import startup as run
 
-    row = run(repeat)
-    show(row, json_lines)
-    save_rows(out, "startup", [asdict(row)])
+    rows = [asdict(row) for row in run(repeat)]
+    show_all(rows, json_lines)
+    save_rows(out, "startup", rows)
