@@ -26,9 +26,7 @@ def two(): ...
 def three(OPTIONS): ...
 app()
 """
-BARE_OPTION = (
-    """option_{0}: Annotated[str, typer.Option(help="As many words as an option has.", metavar="WORD")] = "" """
-)
+BARE_OPTION = 'option_{}: Annotated[str, typer.Option(help="As many words as an option has.", metavar="WORD")] = ""'
 OPTION = re.compile(r"^│ +--", re.MULTILINE)
 
 
