@@ -56,6 +56,7 @@ class ScriptedEngine:
 
     text = "A red circle."
     opened: ClassVar[list[Any]] = []
+    audio_format = None  # it hears whatever it is given
     on_ingest: ClassVar[Any] = staticmethod(lambda engine, index: None)
     on_delta: ClassVar[Any] = staticmethod(lambda engine, index: None)
 
