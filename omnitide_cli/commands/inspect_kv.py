@@ -36,7 +36,7 @@ omnitide inspect-kv talk.tide                a saved session
 omnitide inspect-kv --simulate 60 --image 256 --audio 25 --layout eager
 """
 
-SESSION_HELP = "A session's name or how it begins, its process id, or a saved FILE.tide; by default the newest."
+SESSION_HELP = "A session's name or the start of it, its process ID, or a saved FILE.tide; by default the newest."
 
 
 def _option(flag: str, text: str, **more: Any) -> Any:

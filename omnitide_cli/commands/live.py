@@ -41,7 +41,7 @@ def live(
         ),
     ] = "0",
     mic: Annotated[
-        str, options.option("--mic", LIVE, "Microphone by name or part of it, default, or none.", metavar="NAME")
+        str, options.option("--mic", LIVE, "Microphone: its name or part of it, default, or none.", metavar="NAME")
     ] = "default",
     duration: Annotated[
         float | None,

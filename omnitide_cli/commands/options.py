@@ -194,7 +194,7 @@ RecallTokens = Annotated[
     option(
         "--recall-tokens",
         RECALL,
-        "Tokens of the past that may come back for a question.",
+        "Maximum tokens recalled for a question.",
         min=0,
         metavar="TOKENS",
         show_default="0: no recall",
@@ -205,7 +205,7 @@ ArchiveMemory = Annotated[
     option(
         "--archive-memory",
         RECALL,
-        "Memory for what is cut back; 0: it is gone.",
+        "Memory for evicted history; 0 keeps none.",
         min=0,
         metavar="BYTES",
         show_default="536870912",
@@ -216,7 +216,7 @@ ArchiveDisk = Annotated[
     option(
         "--archive-disk",
         RECALL,
-        "The same on disk, when that is full.",
+        "Disk space for it, once memory is full.",
         min=0,
         metavar="BYTES",
         show_default="4294967296",
@@ -248,7 +248,7 @@ Seed = Annotated[
 ]
 
 ShowThoughts = Annotated[
-    bool, option("--show-thoughts", ANSWERS, "Keep what models think aloud (<think>) in their answers.")
+    bool, option("--show-thoughts", ANSWERS, "Show the model's thinking (<think>) in its answers.")
 ]
 
 Ctx = Annotated[
@@ -281,7 +281,7 @@ Resume = Annotated[
     _one_run(
         "--resume",
         SAVING,
-        "Resume a saved session; last: the newest of this source.",
+        "Resume a saved session; last is the newest of this source.",
         metavar="FILE.tide|last",
         show_default=False,
     ),
@@ -312,4 +312,4 @@ Transcript = Annotated[
         show_default=False,
     ),
 ]
-Overwrite = Annotated[bool, _one_run("--overwrite", OUTPUT, "Replace transcripts that are there already.")]
+Overwrite = Annotated[bool, _one_run("--overwrite", OUTPUT, "Replace existing transcripts.")]

@@ -22,14 +22,14 @@ yt-dlp -o - URL | omnitide watch - --ask "What is it about?"
 
 omnitide watch talk.mp3 --model qwen2.5-omni-3b --ask "What is it about?" --transcript talk.vtt
 
-Without a question, the model's own one is asked every 10 s in a terminal.
+If you ask nothing, a terminal asks the model's own question every 10 s.
 You can type questions in the dashboard, and in plain text at the end.
 Times are seconds, m:ss or h:mm:ss.
 Options can also be set by variables (OMNITIDE_HIGH_WATERMARK=2000)
 or in omnitide.toml (high-watermark = 2000).
 """
 
-SOURCE_HELP = "A file, a named pipe, a stream URL, or - for standard input; --resume knows its own."
+SOURCE_HELP = "A file, a named pipe, a stream URL, or - for standard input; not needed with --resume."
 
 
 @with_session_flags(before="unit_seconds")
@@ -39,7 +39,7 @@ def watch(
     start: Annotated[float, options.time_option("--start", options.MEDIA, "Start at this time.")] = 0.0,
     duration: Annotated[
         float | None,
-        options.time_option("--duration", options.MEDIA, "How much to take of it, in each loop.", show_default="all"),
+        options.time_option("--duration", options.MEDIA, "How much of it to play, in each loop.", show_default="all"),
     ] = None,
     loop: Annotated[
         int,
@@ -56,7 +56,7 @@ def watch(
         options.option(
             "--audio-track",
             options.MEDIA,
-            "Which sound track to hear, from 1 on.",
+            "Sound track to listen to, counted from 1.",
             min=1,
             metavar="N",
             show_default="the first that isn't silent",

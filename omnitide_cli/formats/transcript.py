@@ -155,8 +155,8 @@ class TranscriptSink(Sink):
             return
         if not existing.goes_on:
             raise UsageError(
-                f"--transcript {self._path}: the file is there already",
-                "--overwrite replaces it, and --resume goes on with its session; or choose another file",
+                f"--transcript {self._path}: the file already exists",
+                "--overwrite replaces it, --resume continues its session; or choose another file",
             )
         text = self._before.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
         first = text.lstrip("\n").partition("\n")[0]
@@ -167,7 +167,7 @@ class TranscriptSink(Sink):
         }[self._suffix]()
         if not fits:
             raise UsageError(
-                f"--transcript {self._path}: there is no {self._suffix[1:].upper()} file to go on with in it",
+                f"--transcript {self._path}: its content is not {self._suffix[1:].upper()}, so it can't be continued",
                 "--overwrite replaces it; or choose another file",
             )
 
@@ -324,7 +324,7 @@ class TranscriptSink(Sink):
         if self._file.reason and not self._has_told:
             self._has_told = True
             message = f"{self._path} can't be written: {self._file.reason}; the session goes on without it"
-            self._tell(Notice("transcript-waits", message, "make room: it is tried again with every second"))
+            self._tell(Notice("transcript-waits", message, "free some disk space; OmniTide keeps trying"))
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ class StreamCapture:
         stream = picture_stream(self._container)
         if stream is None:
             self._container.close()
-            raise DeviceError(f"the camera {self._name} has sound alone, no picture", "Name another one.")
+            raise DeviceError(f"the camera {self._name} has only sound, no picture", "Name another one.")
         self._is_played = local_path(address) is not None or bool(self._container.duration)
         if self._is_played:
             stream.thread_type, stream.thread_count = "AUTO", DECODER_THREADS

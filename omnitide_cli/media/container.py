@@ -105,7 +105,7 @@ def undecodable(container: InputContainer, name: str) -> SourceError:
     codecs = ", ".join(dict.fromkeys(codec_names(container)))
     if container.format.name.startswith("webp"):
         return SourceError(
-            f"{name} is a WebP that libav can't decode: it reads still ones, none that move",
+            f"{name} is an animated WebP, which libav can't decode",
             "Convert it to GIF or MP4, with ImageMagick for example: magick in.webp out.gif",
         )
     hint = PIPE_HINT if name == "standard input" else "It may be damaged; if it comes from a server, download it first."
@@ -131,7 +131,9 @@ def _open_pipe(pipe: PipeReader, name: str) -> InputContainer:
         empty = not pipe.bytes_read
         pipe.close()
         if empty:
-            raise SourceError(f"{name} is empty: nothing was written into it", "Look why its writer ended.") from error
+            raise SourceError(
+                f"{name} is empty: nothing was written into it", "Check why the program that writes it ended."
+            ) from error
         raise SourceError(f"{name} can't be read as video or audio: {reason(error)}", PIPE_HINT) from error
     return _with_media(container, name)
 
@@ -160,7 +162,7 @@ def _open_rtsp_over_udp(address: str, limits: tuple[float, float]) -> InputConta
         return av.open(address, mode="r", options={"rtsp_transport": "udp"}, metadata_errors="replace", timeout=limits)
     except (FFmpegError, OSError) as error:
         raise SourceError(
-            f"{display_name(address)} speaks RTSP over UDP alone, and nothing arrived: {reason(error)}",
+            f"{display_name(address)} only speaks RTSP over UDP, and nothing arrived: {reason(error)}",
             "Let its UDP packets through the firewall, or switch it to RTSP over TCP.",
         ) from error
 

@@ -122,8 +122,8 @@ class Continuity:
         self._shifts[index] = self._newest_shift = last - begin
         self._tell(
             "clock-jump",
-            f"the source's time jumps by {float(jump):.1f} s; it is read on without the jump",
-            "If picture and sound are apart from here on, write the file anew to repair its timestamps.",
+            f"the source's time jumps by {float(jump):.1f} s; reading continues without the jump",
+            "If picture and sound drift apart from here, remux the file to repair its timestamps.",
         )
 
 

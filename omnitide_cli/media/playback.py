@@ -229,7 +229,7 @@ class Playback:
             self._tell(
                 "several-programmes",
                 f"{display_name(self._path)} holds {len(programmes)} programmes ({names});"
-                " picture and sound of one are taken",
+                " picture and sound of one are used",
                 "--audio-track N takes the sound of another.",
             )
         return found
@@ -243,7 +243,7 @@ class Playback:
             self._tell(
                 "several-tracks",
                 f"{display_name(self._path)} has {len(sounds)} sound tracks: {names};"
-                f" number {self.audio_track} is heard{why}",
+                f" number {self.audio_track} is used{why}",
                 "--audio-track N takes another.",
             )
 

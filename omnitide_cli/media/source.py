@@ -262,8 +262,8 @@ class MediaSource:
         if play.format == "hls" and play.is_live and self._duration is None and not has_ended(self.path):
             self._warn_once(
                 "source-interrupted",
-                f"the playlist {display_name(self.path)} no longer grows, and says nothing of an end",
-                "What came before was used; look whether the server still runs.",
+                f"the playlist {display_name(self.path)} no longer grows, but doesn't say that it has ended",
+                "What came before was used; check that the server still runs.",
             )
         if end == self._start > 0 and not self._is_resumed:
             self._warn_once("source-ended", f"{display_name(self.path)} ends before {end:.1f} s", "Start earlier.")

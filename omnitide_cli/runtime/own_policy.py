@@ -104,7 +104,7 @@ def load_policy(name: str) -> LoadedPolicy:
     unknown = [parameter for parameter in parameters[1:] if parameter not in SENSES]
     if not parameters or unknown:
         raise UsageError(
-            f"--policy {name}: {function_name}({', '.join(parameters)}) takes what no policy is given",
+            f"--policy {name}: {function_name}({', '.join(parameters)}) has parameters that no policy is given",
             "its parameters are the history and, if it needs them, attention, keys and values",
         )
     return LoadedPolicy(function, frozenset(parameters[1:]))
@@ -152,12 +152,12 @@ class OwnPolicy:
         for unit in history.units[:1]:
             if unit.kind == "system" and not keep[unit.first : unit.first + unit.tokens].all():
                 raise RuntimeFailure(
-                    f"--policy {self.name} lets go of the system unit, which has to stay", "return units[0] as well"
+                    f"--policy {self.name} drops the system unit, which has to stay", "return units[0] as well"
                 )
         if len(keep) and not keep[-1]:
             newest = [unit for unit in history.units if unit.tokens][-1]
             raise RuntimeFailure(
-                f"--policy {self.name} lets go of the newest token (unit {newest.id}), which has to stay",
+                f"--policy {self.name} drops the newest token (unit {newest.id}), which has to stay",
                 "keep the newest unit, or at least its end",
             )
 

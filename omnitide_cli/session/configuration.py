@@ -68,8 +68,8 @@ def check_sound(manifest: Manifest, engine: Engine) -> None:
     hears = engine.audio_format
     if hears is not None and hears.encoder != manifest.audio.encoder:
         raise ModelError(
-            f"the manifest of {manifest.title} says that its sound encoder is of the kind {manifest.audio.encoder},"
-            f" but the model's is of the kind {hears.encoder}",
+            f"the manifest of {manifest.title} names the sound encoder {manifest.audio.encoder}, but the model"
+            f" has {hears.encoder}",
             f'put encoder = "{hears.encoder}" under [audio] in its manifest',
         )
 

@@ -335,7 +335,7 @@ class Session:
 
 def _check_unit_seconds(seconds: float) -> None:
     if not 0.1 <= seconds <= 30:
-        raise UsageError(f"unit_seconds={seconds}: not from 0.1 to 30", "choose another length")
+        raise UsageError(f"unit_seconds={seconds}: must be between 0.1 and 30", "choose a length in that range")
 
 
 def _opened(

@@ -308,4 +308,4 @@ class SessionLoop:
         if schedule.left_out and not self._told_left_out:
             self._told_left_out = True
             message = "the stream is late: a repeated question is asked once instead of several times in a row"
-            self._emit(Notice("questions-left-out", message, "a smaller model or shorter answers keep up"))
+            self._emit(Notice("questions-left-out", message, "use a smaller model or shorter answers to keep up"))

@@ -174,7 +174,7 @@ def _killed(save: saves.Save) -> str:
 def _check_pipe(kind: SourceKind) -> None:
     """Raise UsageError where standard input can't be what questions come from."""
     if kind.ends_input:
-        raise UsageError("--questions -: standard input is the source already", "give the questions in a file")
+        raise UsageError("--questions -: standard input is already the source", "give the questions in a file")
     if sys.stdin.isatty():
         raise UsageError("--questions -: standard input is a terminal", "type the questions; or pipe them in")
 

@@ -88,8 +88,8 @@ def test_fifo_in_python_is_fifo_in_simulations(omnitide: Omnitide, fifo: str) ->
         ("def policy(history): return None", "it returned NoneType, not what stays"),
         ("def policy(history): return ['a']", "it returned 'a' among what stays"),
         ("def policy(history): return [*history.units, 999]", "it returned token 999; the history has 0 to"),
-        ("def policy(history): return history.units[1:]", "lets go of the system unit"),
-        ("def policy(history): return history.units[:-1]", "lets go of the newest token (unit"),
+        ("def policy(history): return history.units[1:]", "drops the system unit"),
+        ("def policy(history): return history.units[:-1]", "drops the newest token (unit"),
         ("import numpy\ndef policy(history): return numpy.ones(3, bool)", "it returned [3] flags for"),
     ],
 )
@@ -124,8 +124,8 @@ def test_what_stays_may_be_said_in_several_ways(tmp_path: Path, stays: str) -> N
         (None, "there is no file"),
         ("x = (", "SyntaxError"),
         ("other = 1", "has no function policy"),
-        ("def policy(history, weights): ...", "policy(history, weights) takes what no policy is given"),
-        ("def policy(): ...", "policy() takes what no policy is given"),
+        ("def policy(history, weights): ...", "policy(history, weights) has parameters that no policy is given"),
+        ("def policy(): ...", "policy() has parameters that no policy is given"),
     ],
 )
 def test_what_is_no_policy_is_refused(tmp_path: Path, code: str | None, part: str) -> None:

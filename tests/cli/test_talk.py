@@ -80,7 +80,7 @@ def test_a_pipe_beside_other_questions(omnitide: Omnitide, clip: Path, piped: Ca
 def test_standard_input_is_one_thing_only(omnitide: Omnitide) -> None:
     done = omnitide("watch", "-", "--questions", "-")
     assert (done.code, done.out) == (2, "")
-    assert "standard input is the source already" in done.err
+    assert "standard input is already the source" in done.err
 
 
 @pytest.mark.usefixtures("engine")

@@ -63,7 +63,7 @@ def test_a_manifest_of_another_sound_encoder_is_refused(engine: Engine, manifest
     assert heard.rate == heard.samples_per_token * manifest.audio.tokens_per_second
     check_sound(manifest, engine)
     other = replace(manifest, audio=replace(manifest.audio, encoder="cochlea"))
-    with pytest.raises(ModelError, match="of the kind cochlea, but the model's is of the kind whisper"):
+    with pytest.raises(ModelError, match="names the sound encoder cochlea, but the model has whisper"):
         check_sound(other, engine)
 
 

@@ -211,7 +211,7 @@ def test_a_camera_that_speaks_udp_alone_is_watched(tmp_path: Path) -> None:
 def test_a_camera_that_speaks_udp_alone_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "OPEN_TIMEOUT_S", 1.0)
     monkeypatch.setattr(container, "READ_TIMEOUT_S", 1.0)
-    with udp_camera(b"") as address, pytest.raises(SourceError, match="UDP alone, and nothing arrived") as caught:
+    with udp_camera(b"") as address, pytest.raises(SourceError, match="only speaks RTSP over UDP, and nothing arrived") as caught:
         open_source(address, fit=FIT)
     assert "firewall" in caught.value.hint
 
@@ -244,10 +244,10 @@ def moving_webp(path: Path) -> str:
 
 def test_a_webp_that_moves_says_what_can_t_be_decoded(tmp_path: Path) -> None:
     clip = moving_webp(tmp_path / "moving.webp")
-    with pytest.raises(SourceError, match="WebP that libav can't decode") as caught:
+    with pytest.raises(SourceError, match="animated WebP, which libav can't decode") as caught:
         open_source(clip, fit=FIT)
     assert "GIF or MP4" in caught.value.hint
-    with pytest.raises(DeviceError, match="WebP that libav can't decode"):
+    with pytest.raises(DeviceError, match="animated WebP, which libav can't decode"):
         open_live(clip, "none", fit=FIT)
 
 

@@ -34,7 +34,7 @@ def busy(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Run a clip alone and beside busy processes, by how threads wait for each other: briefly awake, asleep, spinning.
+    """Run a clip alone and beside busy processes, for each way threads can wait: briefly awake, asleep, spinning.
 
     Sessions wait briefly awake, then asleep. `busy ÷ idle` is what busy programs
     cost; `idle ÷ spinning` is what sleeping costs when there are none. Run it on

@@ -32,7 +32,7 @@ def calibrate(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Measure what attention and moves cost on this machine, for --layout auto, and how well they predict.
+    """Measure what attention and moves cost on this machine, for --layout auto, and how well that predicts.
 
     Unless --flash-attn is given, both settings are measured and saved, and
     the faster one becomes this model's default on this machine.

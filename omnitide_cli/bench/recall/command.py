@@ -28,7 +28,7 @@ def recall(
         list[float] | None,
         typer.Option(
             "--age",
-            help="Minutes after which is asked. Repeatable.",
+            help="Ask after this many minutes. Repeatable.",
             min=0.5,
             metavar="MINUTES",
             show_default=", ".join(f"{age:g}" for age in DEFAULT_AGES),
@@ -41,7 +41,7 @@ def recall(
     ] = "test",
     layers: Annotated[
         list[int] | None,
-        typer.Option("--layer", help="A layer to search by, in place of the model's. Repeatable.", min=0, metavar="N"),
+        typer.Option("--layer", help="Layer to search by, instead of the model's. Repeatable.", min=0, metavar="N"),
     ] = None,
     model: options.Model = None,
     mmproj: options.Mmproj = None,
@@ -56,10 +56,10 @@ def recall(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Ask for what occurred once, minutes ago: with recall, without, and with the right second put back by hand.
+    """Ask about what happened once, minutes ago: with recall, without it, and with the right second put back by hand.
 
     The model is the shipped one, whose world the streams are made of.
-    Questions about now are asked as well: they must lose nothing.
+    Questions about now are asked as well: recall must not spoil them.
     Nothing that is asked stays in the history.
     Ctrl-C prints the results so far.
     """

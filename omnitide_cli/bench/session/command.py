@@ -81,7 +81,7 @@ def session(
 ) -> None:
     """Run a clip through whole sessions, one process each: time by stage, percentiles per unit, memory.
 
-    --kv-budget tells after how many seconds of media the cache outgrows that
+    --kv-budget tells after how many seconds of media the cache exceeds that
     size. With --shape no model runs: units of that shape go through eviction
     in a cache of that shape. Ctrl-C prints the results so far.
     """

@@ -37,7 +37,7 @@ def soak(
     out: Out = None,
     json_lines: Json = False,
 ) -> None:
-    """Feed a clip for hours of media time, and compare memory, time and eviction cost at the end and the start.
+    """Feed a clip for hours of media time, and compare memory, time and eviction cost at the start and the end.
 
     In runs of three hours or more, the last hour is compared with the second;
     in shorter ones, the last hundred units with units 200 to 300.
