@@ -17,8 +17,8 @@ from omnitide_cli.formats.sink import Sink
 from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, Summary, UnitIngested, Unwritten
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.session.interrupt import NAP_S, Interrupt
-from omnitide_cli.session.prompt import PipedLines, Prompt, Silence
 from omnitide_cli.session.schedule import Schedule
+from omnitide_cli.session.typed_lines import PipedLines, Prompt, Silence
 
 if TYPE_CHECKING:
     from omnitide_cli.media import MediaUnit

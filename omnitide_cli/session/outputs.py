@@ -18,7 +18,7 @@ from omnitide_cli.formats.sink import Sink, Tee
 from omnitide_cli.formats.status import StatusLine
 from omnitide_cli.formats.transcript import Existing, TranscriptSink, open_transcripts
 from omnitide_cli.runtime.events import Event, Unwritten
-from omnitide_cli.session.prompt import Prompt, QueuedLines, Silence, TypedLines
+from omnitide_cli.session.typed_lines import Prompt, QueuedLines, Silence, TypedLines
 from omnitide_cli.terminal.plain import PlainSink
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.loading import load_engine, model_files
 from omnitide_cli.session.loop import SessionLoop
 from omnitide_cli.session.outputs import OutputOptions, open_outputs
-from omnitide_cli.session.prompt import PipedLines
 from omnitide_cli.session.resume import Resumption, identity, saved_model
 from omnitide_cli.session.schedule import Schedule, Timed, parse_question, schedule_of
 from omnitide_cli.session.sources import STANDARD_INPUT, SourceKind
+from omnitide_cli.session.typed_lines import PipedLines
 from omnitide_cli.terminal.slash import help_line
 
 

@@ -116,7 +116,7 @@ def test_an_older_file_is_refused_and_replaced_where_that_is_asked_for(tmp_path:
     assert path.read_text() == before, "a session that never starts costs nothing"
     assert "older" not in transcript(path, (1, "newer"), existing=Existing(replaces=True))
     path.write_text("something else\n")
-    with pytest.raises(UsageError, match="can.t be continued"):
+    with pytest.raises(UsageError, match=r"can't be continued"):
         open_one(path, GO_ON)
     assert path.read_text() == "something else\n"
 

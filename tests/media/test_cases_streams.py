@@ -211,7 +211,10 @@ def test_a_camera_that_speaks_udp_alone_is_watched(tmp_path: Path) -> None:
 def test_a_camera_that_speaks_udp_alone_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "OPEN_TIMEOUT_S", 1.0)
     monkeypatch.setattr(container, "READ_TIMEOUT_S", 1.0)
-    with udp_camera(b"") as address, pytest.raises(SourceError, match="only speaks RTSP over UDP, and nothing arrived") as caught:
+    with (
+        udp_camera(b"") as address,
+        pytest.raises(SourceError, match="RTSP over UDP, and nothing arrived") as caught,
+    ):
         open_source(address, fit=FIT)
     assert "firewall" in caught.value.hint
 
