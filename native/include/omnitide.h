@@ -245,7 +245,8 @@ enum ot_verdict { OT_VERDICT_RECALLED, OT_VERDICT_NOTHING, OT_VERDICT_NOT_CLEAR,
 typedef struct ot_recall_params {
     uint32_t size;              // sizeof(ot_recall_params)
     uint32_t tokens;            // at most so many come back for a question
-    float threshold;            // by how much the best moment must be ahead of the rest
+    float threshold;            // so many times the score of a unit in the middle must the best one have
+    float share;                // what has less of the best one's score doesn't come back
     const uint32_t * layers;    // whose keys and queries tell what is asked for, ascending
     size_t n_layers;            // how many they are
     uint64_t memory_bytes;      // of the archive; over it, the oldest units are thinned
@@ -273,7 +274,7 @@ typedef struct ot_found {
 
 typedef struct ot_recalled {
     int32_t verdict;    // OT_VERDICT_*
-    float clearness;    // by how much the best moment is ahead of the rest; 0: there is no rest
+    float clearness;    // the best unit's score / the median; 0: there is one unit
     uint32_t tokens;    // that came back
     uint32_t n_units;   // the same in units
     uint32_t searched;  // archived units

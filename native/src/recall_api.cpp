@@ -25,6 +25,7 @@ ot_recall_params ot_recall_default_params(void) {
     ot_recall_params p{};
     p.size = sizeof(p);
     p.threshold = defaults.choice.threshold;
+    p.share = defaults.choice.share;
     p.memory_bytes = defaults.memory;
     return p;
 }
@@ -35,6 +36,7 @@ int ot_recall_open(ot_session * s, const ot_recall_params * params) {
         RecallSettings settings;
         settings.choice.tokens = params->tokens;
         settings.choice.threshold = params->threshold;
+        settings.choice.share = params->share;
         settings.layers.assign(params->layers, params->layers + params->n_layers);
         settings.memory = params->memory_bytes;
         settings.disk = params->disk_bytes;

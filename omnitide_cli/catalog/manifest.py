@@ -119,8 +119,8 @@ class Recalling:
 
     layers: list[int] = field(default_factory=list)
     """Whose keys and queries are compared; none: nobody has measured, and nothing is recalled unasked."""
-    threshold: float = 1.3
-    """By how much the best moment must stand out."""
+    threshold: float = 6.0
+    """So many times the score of a unit in the middle must the best one have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ RecallTokens = Annotated[
         "Maximum tokens recalled for a question.",
         min=0,
         metavar="TOKENS",
-        show_default="0: no recall",
+        show_default="a quarter of the low watermark; 0: no recall",
     ),
 ]
 ArchiveMemory = Annotated[

@@ -213,7 +213,7 @@ class Recalled(Event):
     """`recalled`; `nothing` (nothing is archived yet); `not-clear` (no moment stands out, as for a question about now);
     `no-room` (what stands out doesn't fit, or its rows are gone)."""
     clearness: float
-    """The best moment's score over that of the best of the rest; 0 where there is no rest."""
+    """The best unit's score over that of the one in the middle (the median); 0 where there is one alone."""
     tokens: int
     """Tokens that came back."""
     searched: int

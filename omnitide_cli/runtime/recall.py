@@ -28,7 +28,8 @@ MOST_RECALLED = 1024
 
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
-    """`layers`: whose keys and queries are compared; `threshold`: by how much the best moment must stand out."""
+    """`layers`: whose keys and queries are compared; `threshold`: how many times the score of a unit in the middle the
+    best one must have; `share` of its score: what has less doesn't come back."""
 
     layers: tuple[int, ...]
     tokens: int
@@ -36,6 +37,7 @@ class RecallSettings:
     memory: int
     disk: int = 0
     file: Path | None = None
+    share: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Recall:
         params = lib.ot_recall_default_params()
         layers = ffi.new("uint32_t[]", list(settings.layers))
         file = ffi.NULL if settings.file is None else ffi.new("char[]", bytes(settings.file))
-        params.tokens, params.threshold = settings.tokens, settings.threshold
+        params.tokens, params.threshold, params.share = settings.tokens, settings.threshold, settings.share
         params.layers, params.n_layers = layers, len(settings.layers)
         params.memory_bytes, params.disk_bytes, params.file = settings.memory, settings.disk, file
         check(lib.ot_recall_open(self._handle, ffi.addressof(params)))

@@ -15,6 +15,9 @@ from omnitide_cli.runtime.options import SOUND_ENCODERS, EngineOptions, check_po
 if TYPE_CHECKING:
     from omnitide_cli.runtime.engine import Engine
 
+RECALLED_SHARE = 4
+"""By this the low watermark is divided: so many tokens come back for a question."""
+
 
 def engine_options(
     manifest: Manifest, wanted: Mapping[str, Any], *, unit_seconds: float = 1.0, image_tokens: int | None = None
@@ -30,16 +33,23 @@ def engine_options(
 
 
 def with_recall(manifest: Manifest, options: EngineOptions) -> EngineOptions:
-    """The same with recall, where it is asked for (`--recall-tokens`): what is cut comes back for questions about it.
+    """The same with recall: what is cut comes back for questions about it, in a quarter of the low watermark.
 
-    It isn't on by itself, since it still takes too many questions about now for questions about the past. Where nobody
-    has measured by which of the model's layers to search, the first and the middle one are taken.
+    Unasked it is on for models that somebody has measured it on: their manifests name the layers to search by. Where
+    it is asked for (`--recall-tokens`) and nobody has, the one in the middle is taken.
     """
-    layers = tuple(manifest.recall.layers) if options.recall_tokens else ()
-    if not layers and options.recall_tokens and manifest.shape.layers:
-        layers = tuple(sorted({0, manifest.shape.layers // 2}))
-    folder = state_dir() / "archive"
-    return replace(options, recall_layers=layers, recall_threshold=manifest.recall.threshold, archive_folder=folder)
+    tokens, layers = options.recall_tokens, tuple(manifest.recall.layers)
+    if tokens is None:
+        tokens = options.low_watermark // RECALLED_SHARE if layers else 0
+    if tokens and not layers and manifest.shape.layers:
+        layers = (manifest.shape.layers // 2,)
+    return replace(
+        options,
+        recall_tokens=tokens,
+        recall_layers=layers,
+        recall_threshold=manifest.recall.threshold,
+        archive_folder=state_dir() / "archive",
+    )
 
 
 def settings_of(flags: Mapping[str, Any]) -> dict[str, Any]:

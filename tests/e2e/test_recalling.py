@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from omnitide_cli.bench.world.needle import NeedleStream, needle_stream
 from omnitide_cli.bench.world.render import units_of
 from omnitide_cli.bench.world.split import VALIDATION
-from omnitide_cli.catalog.manifest import Manifest
+from omnitide_cli.catalog.manifest import Manifest, Recalling
 from omnitide_cli.media import MediaUnit
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Recalled
@@ -103,12 +104,16 @@ def test_without_layers_nothing_is_archived(manifest: Manifest, demo_files: Mode
         assert not [event for event in engine.ask("What do you see?", 0.0) if isinstance(event, Recalled)]
 
 
-def test_recall_has_to_be_asked_for(manifest: Manifest) -> None:
-    def budget(**wanted: Any) -> int:
-        return with_recall(manifest, engine_options(manifest, wanted)).recall_budget
+def test_recall_is_on_where_it_has_been_measured(manifest: Manifest) -> None:
+    def budget(of: Manifest = manifest, **wanted: Any) -> int:
+        return with_recall(of, engine_options(of, wanted)).recall_budget
 
     assert budget(recall_tokens=200) == 200
-    assert budget() == budget(recall_tokens=0) == 0
+    assert budget() == 200
+    assert budget(recall_tokens=0) == 0
+    unmeasured = replace(manifest, recall=Recalling())
+    assert budget(unmeasured) == 0
+    assert budget(unmeasured, recall_tokens=100) == 100
     assert budget(recall_tokens=200, archive_memory=0) == budget(recall_tokens=200, policy="full") == 0
 
 

@@ -20,7 +20,7 @@ N_CTX = 768
 HISTORY: dict[str, Any] = {"high_watermark": 380, "low_watermark": 240, "recent_units": 2, "text_budget": 40}
 CACHES = [("f16", "on"), ("f16", "off"), ("q8_0", "on")]
 ARCHES = ["qwen2vl", "llama", "qwen2"]
-SETTINGS = RecallSettings(layers=(0, 2), tokens=200, threshold=0.0, memory=1 << 26)
+SETTINGS = RecallSettings(layers=(0, 2), tokens=200, threshold=0.0, memory=1 << 26, share=0.0)
 
 
 def options(**other: object) -> EngineOptions:
@@ -193,7 +193,7 @@ def test_a_search_tells_units_apart_and_is_repeatable(models: dict[str, Path]) -
 
 def test_positions_do_not_count_in_a_search(models: dict[str, Path]) -> None:
     """The same archive searched from another place of the stream: layer 0 sees the question's tokens alone."""
-    running, recall = opened(models["qwen2vl"], options(), RecallSettings((0,), 200, 0.0, 1 << 26))
+    running, recall = opened(models["qwen2vl"], options(), RecallSettings((0,), 200, 0.0, 1 << 26, share=0.0))
     stream = Stream(running, seed=3)
     stream.system()
     stream.run(30)
@@ -209,7 +209,7 @@ def test_a_quantised_cache_is_searched_as_well(models: dict[str, Path], arch: st
     scores = {}
     for cache_type in ("f16", "q8_0"):
         running, recall = opened(
-            models[arch], options(cache_type=cache_type, flash_attn="on"), RecallSettings((0,), 200, 0.0, 1 << 26)
+            models[arch], options(cache_type=cache_type, flash_attn="on"), RecallSettings((0,), 200, 0.0, 1 << 26, share=0.0)
         )
         stream = Stream(running, seed=5)
         stream.system()
@@ -235,7 +235,7 @@ def test_rows_on_disk_come_back_as_those_in_memory(models: dict[str, Path], tmp_
     found = []
     # So little memory that rows go to disk.
     for memory, disk in ((1 << 26, 0), (150_000, 1 << 26)):
-        settings = RecallSettings((0, 2), 200, 0.0, memory, disk, tmp_path / "archive")
+        settings = RecallSettings((0, 2), 200, 0.0, memory, disk, tmp_path / "archive", share=0.0)
         running, recall, _ = pressed(models["qwen2vl"], options(), settings)
         assert (recall.archive().disk_bytes > 0) == (disk > 0)
         assert recall.archive().memory_bytes <= memory
@@ -249,7 +249,7 @@ def test_rows_on_disk_come_back_as_those_in_memory(models: dict[str, Path], tmp_
 
 
 def test_a_thinned_unit_comes_back_with_its_most_telling_tokens(models: dict[str, Path]) -> None:
-    running, recall, stream = pressed(models["qwen2vl"], options(), RecallSettings((0, 2), 200, 0.0, 500_000))
+    running, recall, stream = pressed(models["qwen2vl"], options(), RecallSettings((0, 2), 200, 0.0, 500_000, share=0.0))
     assert recall.archive().thinned > 0
     recalled(recall)
     running.session.check()

@@ -10,33 +10,10 @@ constexpr size_t kMostLookedAt = 64;
 
 bool are_neighbours(const Candidate & a, const Candidate & b, double apart_s) { return b.start_s - a.end_s <= apart_s && a.start_s - b.end_s <= apart_s; }
 
-// The moment that a unit belongs to: itself and its neighbours, as long as they have scores nearly as good.
-struct Moment {
-    size_t begin, end;
-};
-
-Moment moment_of(const std::vector<Candidate> & candidates, size_t best, const ChoiceSettings & settings) {
-    const float least = candidates[best].score / settings.threshold;
-    Moment moment{best, best + 1};
-    while (moment.begin > 0 && candidates[moment.begin - 1].score > least &&
-           are_neighbours(candidates[moment.begin - 1], candidates[moment.begin], settings.moment_s)) {
-        --moment.begin;
-    }
-    while (moment.end < candidates.size() && candidates[moment.end].score > least &&
-           are_neighbours(candidates[moment.end - 1], candidates[moment.end], settings.moment_s)) {
-        ++moment.end;
-    }
-    return moment;
-}
-
-// How much the best stands out.
-float clearness_of(const std::vector<Candidate> & candidates, size_t best, const ChoiceSettings & settings) {
-    const Moment moment = moment_of(candidates, best, settings);
-    float second = 0;
-    for (size_t i = 0; i < candidates.size(); ++i) {
-        if (i < moment.begin || i >= moment.end) second = std::max(second, candidates[i].score);
-    }
-    return second > 0 ? candidates[best].score / second : 0;
+// How much the best stands out of what any unit gets.
+float clearness_of(const std::vector<Candidate> & candidates, const std::vector<size_t> & best_first) {
+    if (best_first.size() < 2) return 0;
+    return candidates[best_first.front()].score / candidates[best_first[best_first.size() / 2]].score;
 }
 
 class Taking {
@@ -82,15 +59,17 @@ Choice choose(const std::vector<Candidate> & candidates, const ChoiceSettings & 
     }
     if (order.empty()) return choice;
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return candidates[a].score > candidates[b].score; });
-    choice.clearness = clearness_of(candidates, order.front(), settings);
+    choice.clearness = clearness_of(candidates, order);
     if (choice.clearness > 0 && choice.clearness < settings.threshold) {
         choice.verdict = Verdict::NotClear;
         return choice;
     }
+    const float best = candidates[order.front()].score;
+    const auto is_far_behind = [&](size_t unit) { return candidates[unit].score < best * settings.share; };
+    order.erase(std::find_if(order.begin(), order.end(), is_far_behind), order.end());
     order.resize(std::min(order.size(), kMostLookedAt));
 
     // Maximal marginal relevance: each time the one whose score, less what it shares with those taken, is largest.
-    const float best = candidates[order.front()].score;
     std::vector<float> shared(order.size(), 0.0f);
     Taking taking{candidates, settings};
     std::vector<bool> done(order.size(), false);

@@ -18,7 +18,8 @@ struct Candidate {
 
 struct ChoiceSettings {
     uint32_t tokens = 0;        // at most so many come back
-    float threshold = 1.3f;     // the best must have so many times the score of what is no part of its moment
+    float threshold = 6.0f;     // the best must have so many times the score of the one in the middle
+    float share = 0.7f;         // what has less of the best one's score doesn't come back, but as a neighbour
     float neighbour = 0.5f;     // a neighbour comes along that has this share of the score
     float likeness = 0.1f;      // what being like one that was chosen takes from a score, in shares of the best
     double moment_s = 2.0;      // units no farther apart are neighbours
@@ -28,7 +29,7 @@ enum class Verdict : uint8_t { Recalled, Nothing, NotClear, NoRoom };
 
 struct Choice {
     Verdict verdict = Verdict::Nothing;
-    float clearness = 0;        // the best score / the best of what is no part of its moment; 0: there is none
+    float clearness = 0;        // the best score / the median; 0: there is one candidate
     std::vector<size_t> units;  // in the order of time
     uint32_t tokens = 0;
 };

@@ -69,14 +69,14 @@ def recall(
     from omnitide_cli.catalog.files import fetch_files, find_manifest
     from omnitide_cli.errors import INTERRUPTED
     from omnitide_cli.formats.status import StatusLine
-    from omnitide_cli.session.configuration import engine_options, settings_of, with_recall
+    from omnitide_cli.session.configuration import RECALLED_SHARE, engine_options, settings_of, with_recall
     from omnitide_cli.session.interrupt import Interrupt
 
     options.check_names("split", [split], list(SPLITS))
     manifest = find_manifest(model)
     chosen = engine_options(manifest, settings_of(context.params))
     if chosen.recall_tokens is None:
-        chosen = replace(chosen, recall_tokens=chosen.low_watermark // 4)
+        chosen = replace(chosen, recall_tokens=chosen.low_watermark // RECALLED_SHARE)
     chosen = with_recall(manifest, chosen)
     if layers:
         chosen = replace(chosen, recall_layers=tuple(sorted(set(layers))))
