@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnitide_cli import addresses
 from omnitide_cli.addresses import display_name, redact, short_name
 
 USERS = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ", min_size=4, max_size=10).map(lambda text: f"Usr{text}")
@@ -63,6 +64,8 @@ def test_nothing_of_a_login_is_left_in_a_text(given_login: tuple[str, list[str]]
 @given(logins())
 def test_what_is_shown_stays_as_it_is(given_login: tuple[str, list[str]]) -> None:
     """A resumed session compares what is shown now with what was saved."""
+    addresses._remembered.clear()  # pyright: ignore[reportPrivateUsage]
+    addresses._pieces.clear()  # pyright: ignore[reportPrivateUsage]
     shown = display_name(given_login[0])
     assert display_name(shown) == shown
     assert redact(shown) == shown
