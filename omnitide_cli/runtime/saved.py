@@ -62,6 +62,8 @@ class SavedMedia:
     loop: int
     audio_track: int | None = None
     """Which sound track is heard, counted from 1; None: nothing was said of it (also in files of before)."""
+    is_whole: bool = True
+    """Whether `source` is the whole address: False where a login was left out of it."""
 
 
 @dataclass(frozen=True, slots=True)

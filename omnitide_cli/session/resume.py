@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -121,8 +122,13 @@ def resumed_source(resume: Path | None) -> tuple[str, Path]:
     if media.source.startswith(DEVICES):
         raise UsageError(f"{resume} is a session of omnitide live", "go on with it by omnitide live --resume")
     source = media.path or media.source
-    if media.path is None and (HIDDEN in source or not SCHEME.search(source)):
-        raise UsageError(f"{resume} doesn't know all of its source", f"name it in front of --resume: {source}")
+    again = f"omnitide watch SOURCE --resume {shlex.quote(str(resume))}"
+    if media.path is None and not SCHEME.search(source):
+        raise UsageError(f"{resume} doesn't know all of its source, {source}", f"name it: {again}")
+    if HIDDEN in source or not media.is_whole:
+        raise UsageError(
+            f"{resume} doesn't hold the login of its source, {source}", f"give the address with its login: {again}"
+        )
     return source, resume
 
 
@@ -138,7 +144,9 @@ def plan_media(
     is_regular = local is not None and (local.is_file() or not local.exists())
     path = str(local.resolve()) if local is not None and is_regular else None
     size = local.stat().st_size if local is not None and local.is_file() else None
-    names = {"source": display_name(source), "path": path, "size": size}
+    shown = display_name(source)
+    is_whole = path is not None or shown == source
+    names: dict[str, Any] = {"source": shown, "path": path, "size": size, "is_whole": is_whole}
     if resumption is None:
         return SavedMedia(**names, **wanted, position=wanted["start"], clock=wanted["start"], index=0, loop=0)
     saved = resumption.saved.media

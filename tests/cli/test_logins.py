@@ -95,6 +95,21 @@ def test_watch_with_a_login_shows_it_nowhere(
     assert_clean(tmp_path, done.out, done.err, other.out, other.err)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_login_has_to_be_given_again(omnitide: Omnitide, engine: Any, server: str, form: str, tmp_path: Path) -> None:
+    """The file doesn't hold it, and what is left of the address would be refused by the camera."""
+    assert omnitide("watch", form.format(server), "--save-session", "s.tide", "--no-ask", "--duration", 2).code == 0
+    for which in ("s.tide", "last"):
+        done = omnitide("watch", "--resume", which)
+        assert (done.code, len(engine.opened)) == (2, 1), done.err
+        assert "omnitide watch" in done.err
+        assert "doesn't hold the login" in done.err
+        assert "s.tide.\n" in done.err
+        assert_clean(tmp_path, done.out, done.err)
+    assert omnitide("watch", form.format(server), "--resume", "last", "--no-ask", "--duration", 3).code == 0
+    assert [unit.index for unit in engine.opened[-1].units] == [2]
+
+
 @pytest.mark.parametrize("form", FORMS[:4])
 def test_live_with_a_login_shows_it_nowhere(
     omnitide: Omnitide, engine: Any, server: str, form: str, tmp_path: Path
