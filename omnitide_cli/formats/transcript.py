@@ -73,6 +73,7 @@ class TranscriptSink(Sink):
         self._file = PatientFile(self._descriptor, seekable=self._is_regular)
         self._started = self._closed = self._has_told = False
         self._before = b""
+        self._spoken: tuple[str, float, str] | None = None
         try:
             if self._is_regular:
                 self._before = read_all(self._descriptor)
@@ -88,7 +89,6 @@ class TranscriptSink(Sink):
         """Where each answer ends in the file."""
         self._lost = 0
         self._over_at: float | None = None
-        self._spoken: tuple[str, float, str] | None = None
         self._sorted = True
 
     # --- events
@@ -118,7 +118,7 @@ class TranscriptSink(Sink):
     def close(self) -> None:
         if self._closed:
             return
-        self._attempt(self._file.retry)
+        self.rescue()  # a reader who left, or a model that failed, has ended an answer in the middle
         if self._started and not self._sorted and not self.missing:
             with suppress(OSError):
                 self._sort()
@@ -129,11 +129,12 @@ class TranscriptSink(Sink):
         os.close(self._descriptor)
 
     def rescue(self) -> None:
-        """The process is left at once: what was being said is written, too. From any thread."""
+        """The session is left in the middle: what was being said is written, too. From any thread."""
         if not self._lock.acquire(timeout=PATIENCE_S):
             return
-        if self._started and self._spoken and self._spoken[2].strip():
-            question, at, text = self._spoken
+        spoken, self._spoken = self._spoken, None
+        if self._started and spoken and spoken[2].strip():
+            question, at, text = spoken
             self._answer(Answer(at, -1, question, text.strip(), 0, 0.0, 0.0, "interrupted"))
         self._attempt(self._file.retry)
 

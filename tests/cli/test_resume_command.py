@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from scripted import ScriptedEngine
 
+from omnitide_cli.errors import SessionFileError
 from omnitide_cli.runtime.session_file import SessionFile, read_session, write_session
 
 Run = Callable[..., Any]
@@ -271,3 +273,67 @@ def test_memory_that_can_not_be_saved_is_told_where_it_was_asked_for(
     done = omnitide("watch", clip, "--no-ask", "--save-session", "s.tide")
     assert done.code == 2
     assert "own memory" in done.err
+
+
+@pytest.fixture
+def checkpoint(omnitide: Run, engine: type[ScriptedEngine], clip: Path, tmp_path: Path) -> Path:
+    """Of a session that was ended in its third second."""
+
+    def interrupt(playing: ScriptedEngine, index: int) -> None:
+        time.sleep(0.2)
+        if index == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    engine.on_ingest = staticmethod(interrupt)
+    assert omnitide("watch", clip, "--no-ask", "--checkpoint-every", 0.1, "--loop", 2).code == 130
+    engine.on_ingest = staticmethod(lambda playing, index: None)
+    (path,) = checkpoints(tmp_path)
+    return path
+
+
+@pytest.mark.parametrize("every", [0, 0.05])
+@pytest.mark.parametrize("through", ["itself", "link"])
+def test_a_checkpoint_that_is_saved_to_again_stays(
+    omnitide: Run, engine: type[ScriptedEngine], clip: Path, checkpoint: Path, every: float, through: str
+) -> None:
+    """What is in the file is newer than the checkpoint that was taken over: that is taken away, if it is another."""
+    link = Path("link.tide")
+    link.symlink_to(checkpoint)
+    engine.on_ingest = slow(0.1)
+    file = link if through == "link" else checkpoint
+    flags = ("--no-ask", "--checkpoint-every", every)
+    done = omnitide("watch", clip, "--resume", checkpoint, "--save-session", file, *flags)
+    assert done.code == 0, done.err
+    assert read_session(checkpoint).saved.media.index == 6
+    done = omnitide("watch", clip, "--resume", checkpoint, "--save-session", "other.tide", *flags)
+    assert done.code == 0, done.err
+    assert not checkpoint.exists(), "the other file is newer"
+
+
+def test_a_session_that_never_began_leaves_the_checkpoint_it_took_over(
+    omnitide: Run, engine: type[ScriptedEngine], clip: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(playing: ScriptedEngine, source: str, saved: Any = None) -> Any:
+        raise SessionFileError("its rows are of another model")
+
+    before = checkpoint.read_bytes()
+    monkeypatch.setattr(engine, "start", refuse)
+    done = omnitide("watch", clip, "--resume", "last", "--no-ask")
+    assert (done.code, engine.opened[-1].closed) == (3, True)
+    assert checkpoint.read_bytes() == before
+    monkeypatch.undo()
+
+
+def test_a_resumed_session_that_is_left_early_stays(
+    omnitide: Run, engine: type[ScriptedEngine], clip: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/quit ends it as Ctrl-C does: it can be gone on with again."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"/quit\n")
+    os.close(write_end)
+    with os.fdopen(read_end) as lines:
+        monkeypatch.setattr(sys, "stdin", lines)
+        done = omnitide("watch", clip, "--resume", checkpoint, "--questions", "-", "--pace", "realtime")
+    assert done.code == 0, done.err
+    assert checkpoint.exists()
+    assert len(engine.opened[-1].units) <= 1

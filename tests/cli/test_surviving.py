@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import DELAY
+from scripted import DELAY, TEXT
 
 from omnitide_cli.runtime.session_file import read_session
 from omnitide_cli.session import saves
@@ -271,3 +271,44 @@ def test_questions_end_at_line_feeds_alone(omnitide: Omnitide, engine: Any, clip
     done = omnitide("watch", clip, "--questions", "q.jsonl")
     assert done.code == 0, done.err
     assert [question for question, _ in engine.opened[-1].asked] == odd[:2]
+
+
+def test_a_reader_who_leaves_in_an_answer_takes_nothing_from_the_transcript(
+    process: Callable[..., subprocess.Popen[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`omnitide … | head`: what was shown is in every transcript and in the session, and the end is a quiet one."""
+    monkeypatch.setenv(TEXT, " ".join(f"w{number}" for number in range(2000)))
+    names = ("t.vtt", "t.srt", "t.jsonl")
+    running = process("--every", "1=What?", "--json", "--save-session", "s.tide",
+                      *(part for name in names for part in ("--transcript", name)))  # fmt: skip
+    assert running.stdout is not None
+    seen = ""
+    while '" w5"' not in seen:
+        seen += running.stdout.read(1)
+    running.stdout.close()
+    assert running.stderr is not None
+    errors = running.stderr.read()
+    assert running.wait(timeout=60) == 0, errors
+    assert "Error" not in errors
+    for name in names:
+        text = (tmp_path / "work" / name).read_text()
+        assert text.count("What?") == 1
+        assert "w0 w1 w2 w3 w4 w5" in text
+        assert "w1999" not in text, "nobody wants the rest"
+    (answer,) = map(json.loads, (tmp_path / "work" / "t.jsonl").read_text().splitlines())
+    assert answer["stop"] == "interrupted"
+    assert read_session(tmp_path / "work" / "s.tide").saved.media.index == 1
+
+
+def test_a_model_that_fails_in_an_answer_takes_nothing_from_the_transcript(
+    omnitide: Omnitide, engine: Any, clip: Path
+) -> None:
+    def fail(playing: Any, index: int) -> None:
+        if index == 2:
+            raise RuntimeError("broken")
+
+    engine.on_delta = staticmethod(fail)
+    done = omnitide("watch", clip, "--ask", "What?", "--transcript", "t.vtt", "--json")
+    assert done.code == 1
+    assert '" red"' in done.out
+    assert "A red" in Path("t.vtt").read_text()

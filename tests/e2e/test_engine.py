@@ -141,6 +141,20 @@ def test_a_question_that_nobody_read_an_answer_to_is_not_asked(engine: Engine) -
     assert engine.session.snapshot().history_tokens > before
 
 
+def test_a_question_that_was_refused_unread_stops_no_later_answer(engine: Engine) -> None:
+    """Whoever leaves after the notice leaves an exchange without an answer: the next one is asked in full."""
+    engine.start("test")
+    engine.ingest(UNIT)
+    events = iter(engine.ask("word " * 20_000, 1.0))
+    notice = next(events)
+    assert isinstance(notice, Notice)
+    assert notice.code == "question-too-long"
+    answer = engine.ask("What do you see and hear?", 1.0).result
+    assert answer
+    assert (answer.stop, bool(answer.text)) == ("eos", True)
+    engine.session.check()
+
+
 def test_a_session_is_saved_though_an_answer_was_left(engine: Engine) -> None:
     engine.start("test")
     engine.ingest(UNIT)
