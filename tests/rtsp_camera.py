@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import socketserver
 import struct
 import threading
@@ -28,6 +29,11 @@ class _Viewer(socketserver.StreamRequestHandler):
             method, headers = request
             answer = {"CSeq": headers.get("cseq", "0"), "Session": "1"}
             body = ""
+            login = getattr(self.server, "login")  # noqa: B009
+            if login and method != "OPTIONS" and headers.get("authorization") != login:
+                answer["WWW-Authenticate"] = 'Basic realm="camera"'
+                self._answer("401 Unauthorized", answer)
+                continue
             if method == "OPTIONS":
                 answer["Public"] = "OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN"
             elif method == "DESCRIBE":
@@ -35,11 +41,14 @@ class _Viewer(socketserver.StreamRequestHandler):
                 answer |= {"Content-Type": "application/sdp", "Content-Length": str(len(body))}
             elif method == "SETUP":
                 answer["Transport"] = "RTP/AVP/TCP;unicast;interleaved=0-1"
-            lines = "".join(f"{name}: {value}\r\n" for name, value in answer.items())
-            self.wfile.write(f"RTSP/1.0 200 OK\r\n{lines}\r\n{body}".encode())
+            self._answer("200 OK", answer, body)
             if method == "PLAY":
                 self._play()
                 return
+
+    def _answer(self, status: str, headers: dict[str, str], body: str = "") -> None:
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self.wfile.write(f"RTSP/1.0 {status}\r\n{lines}\r\n{body}".encode())
 
     def _request(self) -> tuple[str, dict[str, str]] | None:
         first = self.rfile.readline().decode().split()
@@ -57,12 +66,14 @@ class _Viewer(socketserver.StreamRequestHandler):
 
 
 @contextmanager
-def camera(clip: bytes) -> Iterator[str]:
-    """The address of a camera that plays a transport stream to everyone who looks."""
+def camera(clip: bytes, login: str = "") -> Iterator[str]:
+    """The address of a camera that plays a transport stream to everyone who looks, or who has the login
+    (user:password), which is not in the address."""
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Viewer)
     server.daemon_threads = True
     server.handle_error = lambda request, client_address: None  # a viewer who leaves is no news
     setattr(server, "clip", clip)  # noqa: B010
+    setattr(server, "login", login and f"Basic {base64.b64encode(login.encode()).decode()}")  # noqa: B010
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"rtsp://127.0.0.1:{server.server_address[1]}/camera"

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -30,6 +31,8 @@ PIPE_HINT = (
     "An MP4 with its index at the end can't be piped: give its path instead, or remux it with -movflags +faststart."
 )
 PLAYLIST = re.compile(r"\.m3u8?($|[?#])", re.IGNORECASE)
+JPEG = b"\xff\xd8\xff"
+MJPEG_PROBE = "2048"
 HLS_OPTIONS = {"extension_picky": "0", "allowed_extensions": "ALL", "allowed_segment_extensions": "ALL"}
 """Servers call segments what they like (.jpg, .html, nothing); which protocols they may use stays restricted."""
 
@@ -41,24 +44,28 @@ VIDEO_SITES = re.compile(
 YT_DLP_HINT = "A page of a video site is no video itself: yt-dlp -o - URL | omnitide watch -"
 
 
-def open_container(path: str, timeout: tuple[float, float] | None = None) -> InputContainer:
+def open_container(
+    path: str, timeout: tuple[float, float] | None = None, tell: Callable[[str], None] | None = None
+) -> InputContainer:
     """Open a file, a URL or `-` (standard input); raises SourceError with the reason.
 
-    `timeout`: seconds that opening a URL, and waiting for more of it, may take.
+    `timeout`: seconds that opening a URL, and waiting for more of it, may take. `tell` gets what is waited for, if
+    that takes long.
     """
     set_level(None)  # libav would write to stderr, over the dashboard
     name = display_name(path)
     if path == "-":
         if sys.stdin.isatty():
             raise SourceError("standard input is a terminal", "Pipe a video into it: cat clip.mkv | omnitide watch -")
-        return _open_pipe(PipeReader(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), owned=False), name)
+        raw = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+        return _open_pipe(PipeReader(raw, owned=False, still_waiting=_waiting_for(name, tell)), name)
     local = local_path(path)
     if local is None:
         return _with_media(_open_address(path, timeout), name)
     _refuse_unreadable(name, local)
     if not local.is_file():
         try:
-            pipe = PipeReader.open(local)
+            pipe = PipeReader.open(local, _waiting_for(name, tell))
         except OSError as error:
             raise SourceError(f"{name} can't be read: {reason(error)}", "Name a file, a pipe or a URL.") from error
         return _open_pipe(pipe, name)
@@ -124,9 +131,18 @@ def _refuse_unreadable(name: str, path: Path) -> None:
         raise SourceError(f"{name} can't be read: {reason(error)}", "Check the path and its permissions.") from error
 
 
+def _waiting_for(name: str, tell: Callable[[str], None] | None) -> Callable[[], None] | None:
+    return tell and (lambda: tell(f"nothing comes from {name} yet: waiting for what writes into it; Ctrl-C ends"))
+
+
 def _open_pipe(pipe: PipeReader, name: str) -> InputContainer:
+    is_pictures = pipe.peek(len(JPEG)) == JPEG
     try:
-        container = av.open(pipe, mode="r", metadata_errors="replace")
+        if is_pictures:  # told by its first bytes: libav would read megabytes of it first, minutes of small pictures
+            options = {"probesize": MJPEG_PROBE}
+            container = av.open(pipe, mode="r", format="mjpeg", options=options, metadata_errors="replace")
+        else:
+            container = av.open(pipe, mode="r", metadata_errors="replace")
     except (FFmpegError, OSError) as error:
         empty = not pipe.bytes_read
         pipe.close()

@@ -19,6 +19,7 @@ from omnitide_cli.media.container import comes_by_pipe, is_file, open_container,
 from omnitide_cli.media.demux import Demuxer, Lull
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import describe, stated_duration
+from omnitide_cli.media.landing import SEARCHED, leads_astray
 from omnitide_cli.media.sound import SoundTrack, blocks
 from omnitide_cli.media.streams import (
     VARIANTS,
@@ -66,8 +67,11 @@ class Playback:
         audio_track: int | None = None,
         start: float,
         warn: Callable[[str, str, str], None],
+        say: Callable[[str], None] | None = None,
     ) -> None:
+        """`warn` gets what should be known of the source; `say` what is waited for meanwhile."""
         self._path = path
+        self._say = say
         self._fit, self._form = fit, form
         self._wants = (video, audio)
         self._audio_track = audio_track
@@ -259,7 +263,7 @@ class Playback:
             self._warn(code, message, hint)
 
     def _container(self, seek: float | None) -> InputContainer:
-        container = open_container(self._path)
+        container = open_container(self._path, tell=self._say)
         self._containers.append(container)
         if seek is not None:
             container.seek(round(seek * av.time_base))
@@ -307,6 +311,7 @@ class Playback:
                 not before or (now is not None and -LONGEST_STEP_BACK_S <= now - to <= EPSILON_S)
                 for before, now in zip(began, found, strict=True)
             )
+            has_arrived = has_arrived and not (self.format in SEARCHED and leads_astray(self._path, to - SEEK_MARGIN_S))
         except FFmpegError:
             has_arrived = False
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from types import TracebackType
@@ -41,12 +41,14 @@ def open_source(
     duration: float | None = None,
     loops: int = 1,
     place: SourcePosition | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> MediaSource:
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
     `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. `audio_track`, from 1
     on, is heard; without it, the first one that isn't silent. Frames come as `fit` makes them, sound in the format
-    `sound`. `place` is where to resume in that part: `position_after` of the unit before, which may be the last.
+    `sound`. `place` is where to resume in that part: `position_after` of the unit before, which may be the last. `say`
+    gets a line about what is waited for, if opening takes long.
     Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """
     if unit_seconds < sound.shortest_s:
@@ -74,6 +76,7 @@ def open_source(
         duration=duration,
         loops=loops,
         place=place,
+        say=say,
     )
 
 
@@ -97,8 +100,10 @@ class MediaSource:
         duration: float | None,
         loops: int,
         place: SourcePosition | None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self.path = path
+        self._say = say
         self.warnings: list[SourceWarning] = []
         """Grows while the source is read."""
         self.dropped_samples = 0
@@ -187,6 +192,7 @@ class MediaSource:
             audio_track=self._audio_track,
             start=start,
             warn=self._warn_once,
+            say=self._say,
         )
 
     def _is_past_end(self, play: Playback) -> bool:

@@ -97,6 +97,13 @@ class Outputs:
         ]
         return (*(each for each in files if each), *streams)
 
+    def waiting(self, text: str) -> None:
+        """What is waited for before anything can be shown."""
+        if self._has_begun:
+            self.console.say(text)
+        elif not self._is_quiet:
+            _write_at_once(text)
+
     def ending(self, saves: bool) -> None:
         """The first signal has come; from any thread."""
         what = "ending, and saving the session" if saves else "ending"

@@ -113,7 +113,9 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         try:
             chosen = engine_options(manifest, wanted, unit_seconds=plan.unit_seconds, image_tokens=plan.image_tokens)
             chosen = with_recall(manifest, chosen)
-            source = stack.enter_context(kind.open(manifest, plan, interrupt, resumed=resumption is not None))
+            source = stack.enter_context(
+                kind.open(manifest, plan, interrupt, resumed=resumption is not None, say=outputs.waiting)
+            )
             if resumption is None and (left := saves.killed(kind.matches)):
                 outputs.console.hint(_killed(left))
             if not (schedule or asked.no_ask or asked.piped or (asked.manual and is_talk)):

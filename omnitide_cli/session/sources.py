@@ -16,6 +16,9 @@ from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.resume import Resumption, is_same_source, plan_live, plan_media, position_of
 
 NONE = "none"
+Say = Callable[[str], None]
+"""Shows a line about what is waited for."""
+
 EXAMPLE = "shapes-and-notes.mp4"
 """The clip that comes with the shipped model."""
 
@@ -59,7 +62,9 @@ class SourceKind(Protocol):
         ...
 
     def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia: ...
-    def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> Any: ...
+    def open(
+        self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool, say: Say | None = None
+    ) -> Any: ...
     def aspect_ratio(self, source: Any) -> float | None: ...
     def name(self, source: Any) -> str: ...
     def as_opened(self, source: Any, plan: SavedMedia) -> SavedMedia:
@@ -123,7 +128,9 @@ class WatchedFile:
         }
         return plan_media(self.source, read_as, given, resumption)
 
-    def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> MediaSource:
+    def open(
+        self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool, say: Say | None = None
+    ) -> MediaSource:
         with interrupt.reading():
             media = open_source(
                 self.source,
@@ -137,6 +144,7 @@ class WatchedFile:
                 duration=plan.duration,
                 loops=plan.loops,
                 place=position_of(plan) if resumed else None,
+                say=say,
             )
         if media.info.has_audio and plan.audio and not manifest.hears:
             media.warnings.append(sound_left_out(manifest))
@@ -196,7 +204,9 @@ class LiveDevices:
         }
         return plan_live(seen_as, given, resumption)
 
-    def open(self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool) -> LiveSource:
+    def open(
+        self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool, say: Say | None = None
+    ) -> LiveSource:
         with interrupt.raising():
             source = open_live(
                 self.camera if self.video else NONE,

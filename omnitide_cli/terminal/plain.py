@@ -142,7 +142,7 @@ class PlainSink(Sink):
                 f"  encode {unit.encode_ms:.0f} ms  prefill {unit.prefill_ms:.0f} ms"
                 f"  maintain {unit.maintain_ms:.1f} ms"
             )
-        total = f"/{self._units_total}" if self._units_total else ""
+        total = f"/{self._units_total}" if unit.index < (self._units_total or 0) else ""  # joined files go on
         bound = f"/{self._session.high_watermark}" if self._session else ""
         lag = f"  {unit.lag_ms / 1000:.1f} s behind" if unit.lag_ms >= 1000 else ""
         self._status.show(

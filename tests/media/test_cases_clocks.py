@@ -83,6 +83,23 @@ def test_joined_streams_have_no_end_that_is_known(tmp_path: Path, name: str) -> 
         assert len(list(source)) in (12, 13)
 
 
+@pytest.mark.parametrize("start", [2, 9])
+@pytest.mark.parametrize("name", ["part.ts", "part.mkv", "part.mpg", "part.flac", "part.mp3"])
+def test_a_start_in_the_first_of_joined_parts_is_found_there(tmp_path: Path, name: str, start: int) -> None:
+    """Its time comes a second time in the other, where a search by halves may find it."""
+    codec = {"mpg": ("mpeg1video", "mp2"), "flac": ("", "flac"), "mp3": ("", "libmp3lame")}
+    picture, sound = codec.get(name.rpartition(".")[2], ("libx264", "aac"))
+    video = Video(counting(), 12, fps=25, codec=picture) if picture else None
+    data = Path(make_clip(tmp_path / name, video, Sound(beeps([10.4]), 12, codec=sound))).read_bytes()
+    joined = tmp_path / f"joined-{name}"
+    joined.write_bytes(data + data)
+    with open_source(str(joined), fit=FIT, start=start) as source:
+        found = list(source)
+    assert len(found) in (24 - start, 25 - start)
+    heard = [unit.start for unit in found if unit.audio is not None and abs(unit.audio).max() > 0.1]
+    assert heard in ([10, 22], [10, 22, 23])
+
+
 @pytest.mark.parametrize("name", ["part.aac", "part.mp3", "part.flac"])
 def test_the_length_of_sound_is_no_border(tmp_path: Path, name: str) -> None:
     """Noise, then silence, in a variable bit rate: the length is guessed from the first seconds."""

@@ -6,9 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 
+import av
+import numpy as np
 import pytest
 from helpers_media import Sound, Video, beeps, counting, flashes, make_clip
 
@@ -153,3 +156,67 @@ def test_addresses_as_file_managers_copy_them(tmp_path: Path, name: str, address
 def test_an_address_of_a_file_that_is_not_there() -> None:
     with pytest.raises(SourceError, match="there is no file"):
         open_source("file:///tmp/no%20such%20clip.mp4", fit=FIT)
+
+
+def test_a_pipe_without_a_writer_says_what_it_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnitide_cli.media.pipe.PATIENCE_S", 0.2)
+    data = Path(make_clip(tmp_path / "clip.mkv", Video(counting(), 2, fps=10))).read_bytes()
+    pipe, said = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+
+    def write_late() -> None:
+        while not said:
+            time.sleep(0.05)
+        pipe.write_bytes(data)
+
+    writer = threading.Thread(target=write_late, daemon=True)
+    writer.start()
+    with open_source(str(pipe), fit=FIT, say=said.append) as source:
+        assert len(list(source)) == 2
+    assert len(said) == 1
+    assert str(pipe) in said[0]
+
+
+def pictures(count: int, size: int) -> list[bytes]:
+    """JPEG pictures, one behind the other, as cheap cameras send them."""
+    coder = av.CodecContext.create("mjpeg", "w")
+    coder.width = coder.height = size
+    coder.pix_fmt, coder.time_base = "yuvj420p", Fraction(1, 25)
+    found: list[bytes] = []
+    for index in range(count):
+        frame = av.VideoFrame.from_ndarray(np.full((size, size, 3), 4 * index, np.uint8), format="rgb24")
+        frame = frame.reformat(format="yuvj420p")
+        frame.pts = index
+        found += [bytes(packet) for packet in coder.encode(frame)]
+    return found
+
+
+@pytest.mark.parametrize("size", [32, 320])
+def test_small_pictures_come_as_they_are_sent(tmp_path: Path, size: int) -> None:
+    """libav would read megabytes of them before it says what they are."""
+    sent = pictures(30, size)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as end:
+            for picture in sent:
+                end.write(picture)
+                time.sleep(0.1)
+
+    threading.Thread(target=write, daemon=True).start()
+    began = time.monotonic()
+    with open_source(str(pipe), fit=FIT) as source:
+        units = iter(source)
+        next(units)
+        assert time.monotonic() - began < 2.8, "not all at the end"
+        rest = list(units)
+        assert 2 <= 1 + len(rest) <= 4
+        assert rest[-1].end == pytest.approx(3.0, abs=0.6)
+        assert not source.warnings
+
+
+def test_a_photo_in_a_pipe(tmp_path: Path) -> None:
+    with written_into(tmp_path / "pipe", pictures(1, 64)[0]) as pipe, open_source(pipe, fit=FIT) as source:
+        (unit,) = source
+        assert unit.frame is not None

@@ -215,7 +215,13 @@ class Screen:
             counts = unit.tokens
             kinds = [("image", counts.image), ("sound", counts.audio), ("markers", counts.boundary)]
             parts = ", ".join(f"{name} {count}" for name, count in kinds if count)
-            rows.append(("unit", f"{unit.index + 1:,}" + (f" of {state.units_total:,}" if state.units_total else "")))
+            rows.append(
+                (
+                    "unit",
+                    f"{unit.index + 1:,}"
+                    + (f" of {state.units_total:,}" if unit.index < (state.units_total or 0) else ""),
+                )
+            )
             rows.append(("", f"{counts.total} tokens: {parts}"))
             rows += (
                 [("speed", speed_words(state)), ("", cost_words(state))]
