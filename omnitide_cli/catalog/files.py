@@ -9,6 +9,7 @@ from omnitide_cli.catalog import hub
 from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, Manifest, ModelFile, load_manifest, read_manifest
 from omnitide_cli.errors import ModelError
+from omnitide_cli.paths import is_file, is_folder, is_there
 from omnitide_cli.runtime.options import ModelFiles
 
 UNKNOWN_WEIGHTS = "qwen2.5-omni-3b"
@@ -119,7 +120,7 @@ def _hub_files(manifest: Manifest) -> list[ModelFile]:
 
 def _state(manifest: Manifest, role: str, file: ModelFile) -> FileState:
     path = hub.cached(file) if file.repo else manifest.folder / file.path
-    here = path if path and path.is_file() else None
+    here = path if path and is_file(path) else None
     size = here.stat().st_size if here else file.size
     return FileState(role, hub.where(file) if file.repo else str(manifest.folder / file.path), here, size)
 
@@ -128,9 +129,9 @@ def _locate(manifest: Manifest, file: ModelFile, notify: hub.Notify) -> Path:
     if file.repo:
         return hub.cached(file) or hub.fetch(file, notify)
     path = manifest.folder / file.path
-    if path.is_dir():
+    if is_folder(path):
         raise ModelError(f"{path} is a folder, not a .gguf file", "give the path of a .gguf file in it")
-    if not path.is_file():
+    if not is_there(path):
         shipped = not Path(file.path).is_absolute()
         hint = "reinstall omnitide: its own model is incomplete" if shipped else "give the path of an existing file"
         raise ModelError(f"{path}: no such model file", hint)

@@ -21,6 +21,7 @@ from omnitide_cli.formats.locked_file import open_locked, read_all, replace_lock
 from omnitide_cli.formats.patient import PatientFile
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.words import evidence
+from omnitide_cli.paths import is_there
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Unwritten
 
 FORMATS = (".jsonl", ".vtt", ".srt")
@@ -68,7 +69,7 @@ class TranscriptSink(Sink):
         self._existing = existing
         self._tell = tell
         self._lock = threading.RLock()  # who leaves at once does so from another thread
-        self._is_new = not path.exists()
+        self._is_new = not is_there(path)
         self._descriptor, self._is_regular = open_locked(path)
         self._file = PatientFile(self._descriptor, seekable=self._is_regular)
         self._started = self._closed = self._has_told = False

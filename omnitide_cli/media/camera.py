@@ -13,6 +13,7 @@ from omnitide_cli.media.capture import Capture, DeviceCapture, StreamCapture
 from omnitide_cli.media.container import local_path
 from omnitide_cli.media.device_thread import DeviceThread, Tell
 from omnitide_cli.media.live_pictures import PictureQueue
+from omnitide_cli.paths import is_folder, is_there
 
 LATE_S = 2.0
 """A recording that is so late, because its frames take too long or the process stood still, is not hurried."""
@@ -91,16 +92,18 @@ def refuse_missing(address: str) -> None:
     if number and not sys.platform.startswith("linux"):
         return
     path = Path(f"/dev/video{address}") if number else path or Path(address)
-    if not path.exists():
+    if not is_there(path):
         raise DeviceError(
             f"there is no camera {display_name(address)}" + (f" ({path})" if number else ""), _others() + _hint(address)
         )
-    if path.is_dir():
+    if is_folder(path):
         raise DeviceError(f"the camera {address} is a folder", _hint(address))
     if not os.access(path, os.R_OK):
+        group = "Add yourself to its group: sudo usermod -aG video $USER, then log in again."
+        is_device = path.is_relative_to("/dev")
         raise DeviceError(
             f"the camera {path} can't be read: no permission",
-            "Add yourself to its group: sudo usermod -aG video $USER, then log in again.",
+            group if is_device else "Change its permissions, or copy it.",
         )
 
 

@@ -19,6 +19,7 @@ from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import SourceError
 from omnitide_cli.media.pipe import PipeReader
 from omnitide_cli.media.streams import codec_names, is_decodable, is_moving, picture_stream, sound_streams
+from omnitide_cli.paths import is_file as is_regular
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 OPEN_TIMEOUT_S = 10.0
@@ -63,7 +64,7 @@ def open_container(
     if local is None:
         return _with_media(_open_address(path, timeout), name)
     _refuse_unreadable(name, local)
-    if not local.is_file():
+    if not is_regular(local):
         try:
             pipe = PipeReader.open(local, _waiting_for(name, tell))
         except OSError as error:
@@ -80,7 +81,7 @@ def open_container(
 def is_file(path: str) -> bool:
     """Whether it is a file that can be opened again and gone back in; pipes and devices can't, nor can addresses."""
     local = local_path(path)
-    return local is not None and local.is_file()
+    return local is not None and is_regular(local)
 
 
 def comes_by_pipe(path: str) -> bool:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import RuntimeFailure, SessionFileError, UsageError
+from omnitide_cli.paths import is_folder, is_there
 from omnitide_cli.runtime.saved import Saved, read_saved
 
 MAGIC = b"TIDE\r\n\x1a\n"  # as PNG's: a transfer that changes line ends is found out
@@ -46,9 +47,9 @@ class SessionFile:
 def check_writable(path: Path, flag: str) -> None:
     """Raise UsageError when a session could not be written there."""
     folder = path.resolve().parent
-    if not folder.is_dir():
+    if not (is_folder(folder) or is_there(folder)):
         raise UsageError(f"{flag} {path}: there is no folder {folder}", "create it, or choose another place")
-    if path.is_dir() or not os.access(folder, os.W_OK):
+    if is_folder(path) or not os.access(folder, os.W_OK):
         raise UsageError(f"{flag} {path}: it can't be written there", "choose another place")
 
 

@@ -14,6 +14,7 @@ from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.errors import SessionFileError, UsageError
 from omnitide_cli.media import SourcePosition
 from omnitide_cli.media.container import local_path
+from omnitide_cli.paths import is_file, is_there
 from omnitide_cli.runtime.fingerprint import fingerprint, is_same
 from omnitide_cli.runtime.options import (
     LAYOUTS,
@@ -141,9 +142,9 @@ def plan_media(
     --start says where to begin in it.
     """
     local = local_path(source)
-    is_regular = local is not None and (local.is_file() or not local.exists())
+    is_regular = local is not None and (is_file(local) or not is_there(local))
     path = str(local.resolve()) if local is not None and is_regular else None
-    size = local.stat().st_size if local is not None and local.is_file() else None
+    size = local.stat().st_size if local is not None and is_file(local) else None
     shown = display_name(source)
     is_whole = path is not None or shown == source
     names: dict[str, Any] = {"source": shown, "path": path, "size": size, "is_whole": is_whole}

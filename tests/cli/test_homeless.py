@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,43 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "OMNITIDE_HOME" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_as_a_user_without_a_name_what_others_own_is_an_error_of_one_line(tmp_path: Path, clip: Path) -> None:
+    """As root every file can be read, so that the command has to be another user's."""
+    place = Path(tempfile.mkdtemp(dir="/tmp"))  # pytest's own folders are closed to others
+    try:
+        place.chmod(0o755)
+        shutil.copy(clip, place / "mine.mkv")
+        (place / "mine.mkv").chmod(0o600)
+        (place / "closed").mkdir(mode=0o700)
+        shutil.copy(clip, place / "closed" / "clip.mkv")
+        shutil.copy(clip, place / "open.mkv")
+        (place / "open.mkv").chmod(0o644)
+        (place / "questions.txt").write_text("What?")
+        (place / "questions.txt").chmod(0o600)
+        for arguments, code, words in (
+            (("watch", place / "mine.mkv", "--no-ask"), 3, "Permission denied"),
+            (("watch", place / "closed" / "clip.mkv", "--no-ask"), 3, "Permission denied"),
+            (("live", "--camera", place / "mine.mkv", "--mic", "none"), 5, "no permission"),
+            (("watch", place / "open.mkv", "--questions", place / "questions.txt"), 2, "not readable"),
+            (("watch", place / "open.mkv", "--resume", place / "mine.mkv"), 2, "not readable"),
+            (("watch", place / "open.mkv", "--no-ask", "--save-session", place / "s.tide"), 2, "can't be written"),
+            (("watch", place / "open.mkv", "--no-ask", "--transcript", place / "t.vtt"), 2, "Permission denied"),
+        ):
+            done = subprocess.run(
+                ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups",
+                 sys.executable, "-m", "omnitide_cli", *map(str, arguments)],
+                env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)},
+                cwd=place, capture_output=True, text=True, timeout=120, check=False,
+            )  # fmt: skip
+            if "No module named" in done.stderr or "can't open file" in done.stderr:
+                pytest.skip("other users can't run this Python")
+            last = done.stderr.splitlines()[-1]
+            assert (done.returncode, words in last) == (code, True), done.stderr
+            assert "internal error" not in done.stderr
+            assert "Traceback" not in done.stderr
+    finally:
+        shutil.rmtree(place)
+        shutil.rmtree(Path(tempfile.gettempdir()) / "omnitide-54321", ignore_errors=True)

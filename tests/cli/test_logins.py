@@ -14,6 +14,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
+import rtsp_camera
+from helpers_media import Video, make_clip, plain
 
 Omnitide = Callable[..., Any]
 
@@ -156,6 +158,37 @@ def test_odd_logins_work_and_show_nowhere(
         "--debug", "live", "--camera", address, "--mic", "none", "--duration", 1, "--ask", "What?", "--json"
     )
     assert_clean(tmp_path, live.out, live.err)
+
+
+@pytest.fixture
+def rtsp(clip: Path, tmp_path: Path) -> Iterator[str]:
+    """Host and port of a camera over RTSP that wants the login admin, hunter2@home."""
+    made = make_clip(tmp_path / "live.ts", Video(plain((250, 250, 250)), seconds=3.0))
+    with rtsp_camera.camera(Path(made).read_bytes(), "admin:hunter2@home") as address:
+        yield address.removeprefix("rtsp://").removesuffix("/camera")
+
+
+@pytest.mark.parametrize("command", [("watch",), ("live", "--mic", "none", "--camera")])
+@pytest.mark.parametrize(
+    ("login", "code"),
+    [("admin:hunter2%40home@", 0), ("admin:hunter2@home@", 0), ("", 3), ("admin:hunter22@", 3), ("admin@", 3)],
+)
+def test_a_camera_over_rtsp_that_wants_a_login(
+    omnitide: Omnitide, engine: Any, rtsp: str, tmp_path: Path, command: tuple[str, ...], login: str, code: int
+) -> None:
+    for output in ("--json", "--no-dashboard"):
+        flags = ("--duration", 2, "--ask", "What?", "--save-session", "s.tide", output)
+        done = omnitide("--debug", *command, f"rtsp://{login}{rtsp}/camera", *flags)
+        expected = 5 if code and command[0] == "live" else code
+        assert done.code == expected, done.err
+        if code:
+            last = done.err.splitlines()[-1]
+            assert "login" in last, last
+            assert "401" in last or "nauthorized" in last, last
+        else:
+            assert any(unit.frame is not None for unit in engine.opened[-1].units)
+        assert_clean(tmp_path / "work", done.out, done.err)
+        assert_clean(tmp_path / "home", done.out, done.err)
 
 
 WRONG = [

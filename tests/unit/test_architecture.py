@@ -24,7 +24,7 @@ PYTHON_ARROWS = {
     "commands": {"session", "diagnostics", "inspect", "terminal", "formats", "catalog", "runtime", "media"},
     "bench": {"commands.options", "commands.lazy", "session", "formats", "catalog", "runtime", "media"},
 }
-EVERYONE = {"errors", "addresses"}
+EVERYONE = {"errors", "addresses", "paths"}
 
 NATIVE_ARROWS = {
     "ledger": set(),
