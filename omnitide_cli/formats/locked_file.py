@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from omnitide_cli.errors import UsageError
+from omnitide_cli.paths import is_there
 
 
 def open_locked(path: Path) -> tuple[int, bool]:
     """The file, locked for this session, and whether it is a regular one. Raises UsageError."""
     try:
         while True:
-            is_regular = not path.exists() or path.is_file()
+            is_regular = not is_there(path) or path.is_file()
             flags = os.O_RDWR | os.O_CREAT if is_regular else os.O_WRONLY
             descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
             if not is_regular:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from omnitide_cli.addresses import redact
@@ -17,6 +18,7 @@ from omnitide_cli.formats.sink import Sink
 from omnitide_cli.runtime.events import AnswerDelta, Event, Notice, Summary, UnitIngested, Unwritten
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.session.interrupt import NAP_S, Interrupt
+from omnitide_cli.session.pace import Pace
 from omnitide_cli.session.schedule import Schedule
 from omnitide_cli.session.typed_lines import PipedLines, Prompt, Silence
 
@@ -154,26 +156,32 @@ class SessionLoop:
         self._rest()
 
     def _feed(self, schedule: Schedule, realtime: bool) -> None:
-        origin: float | None = None
-        for unit in self._units():
-            if unit is not None:
-                if origin is None:
-                    origin = time.monotonic() - unit.start
-                    schedule.start_at(unit.start)
-                if realtime:
-                    unit = replace(unit, complete_at=origin + unit.end)
-                    self._wait_until(origin + unit.end)
+        pace: Pace | None = None
+        is_first = True
+        try:
+            for unit in self._units():
+                if unit is not None:
+                    if is_first:
+                        is_first = False
+                        pace = Pace(unit.start) if realtime else None
+                        schedule.start_at(unit.start)
+                    if pace:
+                        self._wait_until(partial(pace.due, unit.end))
+                        unit = replace(unit, complete_at=pace.due(unit.end))
+                    if self._is_over:
+                        return
+                    self._sink.watching(unit)
+                    self._ingest(unit)
+                    now = time.monotonic()
+                    is_late = unit.complete_at is not None and now - unit.complete_at > LATE_S
+                    schedule.put_back(self._ask(schedule.due(unit.end, now, is_late=is_late)))
+                    self._tell_left_out(schedule)
+                self._listen()
                 if self._is_over:
                     return
-                self._sink.watching(unit)
-                self._ingest(unit)
-                now = time.monotonic()
-                is_late = unit.complete_at is not None and now - unit.complete_at > LATE_S
-                schedule.put_back(self._ask(schedule.due(unit.end, now, is_late=is_late)))
-                self._tell_left_out(schedule)
-            self._listen()
-            if self._is_over:
-                return
+        finally:
+            if pace:
+                pace.close()
         self._published.offer(now=True)
         self._tell_warnings()
 
@@ -199,9 +207,9 @@ class SessionLoop:
                 self._tell_warnings()
             yield unit
 
-    def _wait_until(self, moment: float) -> None:
+    def _wait_until(self, due: Callable[[], float]) -> None:
         """Until a second of a live stream would be over, answer what is typed."""
-        while not self._is_over and (now := time.monotonic()) < moment:
+        while not self._is_over and (now := time.monotonic()) < (moment := due()):
             self._listen()
             self._interrupt.sleep_until(min(moment, now + NAP_S))
 
