@@ -45,7 +45,7 @@ class Demuxer:
     """Reads a container once for several streams.
 
     What one track does not want yet waits, compressed, for the other. If a stream is silent while the other goes on
-    for LULL_S seconds or LULL_BYTES bytes, its reader gets a Lull instead of waiting: a camera's microphone may stay
+    for `lull_s` seconds or LULL_BYTES bytes, its reader gets a Lull instead of waiting: a camera's microphone may stay
     off for hours. A demuxer with a single stream never needs one.
     """
 
@@ -57,12 +57,14 @@ class Demuxer:
         *,
         longest_pause_s: float,
         is_live: bool = False,
+        lull_s: float = LULL_S,
         reader: ArrivalReader | None = None,
     ) -> None:
         """For `longest_pause_s` and `is_live` see Continuity. With a `reader`, frames bear the time at which they
         came, in seconds of time.monotonic()."""
         self.container = container
         self._warn = warn
+        self._lull_s = lull_s
         self._reader = reader
         self._waiting: dict[int, deque[Packet]] = {stream.index: deque() for stream in streams}
         if reader is not None:
@@ -176,7 +178,9 @@ class Demuxer:
         if sum(self._bytes.values()) > LULL_BYTES:
             return Lull(ahead)
         silent_since = self._reached.get(index, self._first)
-        return Lull(ahead - LULL_S) if silent_since is not None and ahead - silent_since > LULL_S else None
+        if silent_since is None or ahead - silent_since <= self._lull_s:
+            return None
+        return Lull(ahead - LULL_S)
 
     def count_damage(self) -> None:
         """Something could not be decoded, or not be converted, as it should; the first time the user is told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -16,7 +17,7 @@ from omnitide_cli.errors import UsageError
 from omnitide_cli.media.arrival import ArrivalReader
 from omnitide_cli.media.clock import LONGEST_PAUSE_S, Timed, arrived, timed
 from omnitide_cli.media.container import comes_by_pipe, is_file, open_container, undecodable
-from omnitide_cli.media.demux import Demuxer, Lull
+from omnitide_cli.media.demux import LULL_S, Demuxer, Lull
 from omnitide_cli.media.fit import FrameFit
 from omnitide_cli.media.info import describe, stated_duration
 from omnitide_cli.media.landing import SEARCHED, leads_astray
@@ -170,7 +171,8 @@ class Playback:
     def _demuxer(self, container: InputContainer, streams: list[VideoStream | AudioStream]) -> Demuxer:
         pause = LONGEST_PAUSE_S
         is_live = not self._is_file and not container.duration
-        if stated_duration(container) is None:
+        is_recording = stated_duration(container) is not None
+        if not is_recording:
             pause = LONGEST_STREAM_PAUSE_S if is_live else LONGEST_UNSURE_PAUSE_S
         reader = self._arrivals(container, streams[0]) if is_live and len(streams) == 1 else None
         return Demuxer(
@@ -179,6 +181,8 @@ class Playback:
             self._tell,
             longest_pause_s=pause,
             is_live=is_live and not comes_by_pipe(self._path),
+            # A recording has its sound, be it far behind the picture that it belongs to.
+            lull_s=math.inf if is_recording else LULL_S,
             reader=reader,
         )
 

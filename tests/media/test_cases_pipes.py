@@ -220,3 +220,17 @@ def test_a_photo_in_a_pipe(tmp_path: Path) -> None:
     with written_into(tmp_path / "pipe", pictures(1, 64)[0]) as pipe, open_source(pipe, fit=FIT) as source:
         (unit,) = source
         assert unit.frame is not None
+
+
+@pytest.mark.parametrize("seconds", [3, 30])
+def test_a_recording_whose_sound_lies_far_behind_its_picture(tmp_path: Path, seconds: int) -> None:
+    """The shipped clip is such a one: many seconds of picture come before any sound."""
+    clip = Path(__file__).parents[2] / "examples" / "shapes-and-notes.mp4"
+    with open_source(str(clip), fit=FIT, duration=seconds) as file:
+        expected = shape(list(file))
+    with (
+        written_into(tmp_path / "pipe", clip.read_bytes(), piece=1 << 16) as pipe,
+        open_source(pipe, fit=FIT, duration=seconds) as source,
+    ):
+        assert shape(list(source)) == expected
+        assert not source.warnings
