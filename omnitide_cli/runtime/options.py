@@ -78,7 +78,9 @@ class EngineOptions(Knobs):
     costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
     recall_layers: tuple[int, ...] = ()  # whose keys and queries find what a question asks for; none: no recall
     recall_threshold: float = 6.0  # so many times the score of a unit in the middle must the best one have
-    recall_tokens: int | None = None  # that come back for a question; None: as the model's manifest allows, 0: no recall
+    recall_tokens: int | None = (
+        None  # that come back for a question; None: as the model's manifest allows, 0: no recall
+    )
     archive_memory: int = 512 << 20  # bytes of what was cut
     archive_disk: int = 4 << 30  # the same on disk, where there is a folder for it
     archive_folder: Path | None = None

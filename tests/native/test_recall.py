@@ -209,7 +209,9 @@ def test_a_quantised_cache_is_searched_as_well(models: dict[str, Path], arch: st
     scores = {}
     for cache_type in ("f16", "q8_0"):
         running, recall = opened(
-            models[arch], options(cache_type=cache_type, flash_attn="on"), RecallSettings((0,), 200, 0.0, 1 << 26, share=0.0)
+            models[arch],
+            options(cache_type=cache_type, flash_attn="on"),
+            RecallSettings((0,), 200, 0.0, 1 << 26, share=0.0),
         )
         stream = Stream(running, seed=5)
         stream.system()
@@ -249,7 +251,9 @@ def test_rows_on_disk_come_back_as_those_in_memory(models: dict[str, Path], tmp_
 
 
 def test_a_thinned_unit_comes_back_with_its_most_telling_tokens(models: dict[str, Path]) -> None:
-    running, recall, stream = pressed(models["qwen2vl"], options(), RecallSettings((0, 2), 200, 0.0, 500_000, share=0.0))
+    running, recall, stream = pressed(
+        models["qwen2vl"], options(), RecallSettings((0, 2), 200, 0.0, 500_000, share=0.0)
+    )
     assert recall.archive().thinned > 0
     recalled(recall)
     running.session.check()
