@@ -6,17 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from omnitide_cli.errors import CacheFull, ModelError
 from omnitide_cli.runtime.events import Notice, Recalled, RecalledMoment
 from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.recall import Found, Recall, RecallSettings, Recollection
 
-LONGEST_SIDE = 160  # pixels of a thumbnail
-QUALITY = 70
 CLOSE_S = 0.05  # units that follow each other within this are one moment
 
 
@@ -53,11 +48,6 @@ class Recaller:
             return None
 
     # --- what is noted
-
-    def note_frame(self, unit: int, frame: NDArray[np.uint8] | None) -> None:
-        """Keep a thumbnail with a unit that was just taken in; `frame` [H, W, 3]."""
-        if frame is not None:
-            self.recall.note(unit, picture=thumbnail(frame))
 
     def note_words(self, unit: int, words: str) -> None:
         """Keep what a question or an answer says."""
@@ -118,16 +108,3 @@ def moments(units: Sequence[Found]) -> tuple[RecalledMoment, ...]:
         else:
             joined.append(RecalledMoment(unit.start_s, unit.end_s, unit.score))
     return tuple(RecalledMoment(each.start, each.end, round(each.score, 6)) for each in joined)
-
-
-def thumbnail(frame: NDArray[np.uint8]) -> bytes:
-    """A JPEG of at most LONGEST_SIDE pixels of an RGB picture [H, W, 3]."""
-    import cv2
-
-    height, width = frame.shape[:2]
-    scale = LONGEST_SIDE / max(height, width)
-    if scale < 1:
-        size = max(1, round(width * scale)), max(1, round(height * scale))
-        frame = cv2.resize(frame, size, interpolation=cv2.INTER_AREA)  # type: ignore[assignment]
-    _, jpeg = cv2.imencode(".jpg", cv2.cvtColor(frame, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
-    return jpeg.tobytes()

@@ -141,6 +141,11 @@ def read_saved(value: Any) -> Saved:
     return saved
 
 
+def read_plain(kind: type, value: Any) -> Any:
+    """A dataclass of plain values from JSON, strictly. Raises SessionFileError, without a file's name."""
+    return _read_fields(kind, value, "it")
+
+
 def _read(hint: Any, value: Any, where: str) -> Any:
     if is_dataclass(hint):
         return _read_fields(hint, value, where)

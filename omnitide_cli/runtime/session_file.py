@@ -3,7 +3,10 @@
     magic, format, bytes of the header, bytes of the state    24 bytes, little-endian
     header                                                    JSON, see saved.py
     state                                                     ledger and cached rows, as the native session writes them
+    sections: a tag of 4 bytes, bytes of it, then these       as many as there are; format 1 has none
     SHA-256 of all before                                     32 bytes
+
+A section that a reader doesn't know is passed over: nothing in it may be needed to go on with the session.
 
 The checksum tells damage from what is whole; it protects from nobody. That no byte can crash anything is the readers'.
 Anyone may write a session, so one that holds what a camera saw is readable by its owner alone.
@@ -17,8 +20,9 @@ import os
 import stat
 import struct
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -30,18 +34,22 @@ from omnitide_cli.paths import is_folder, is_there
 from omnitide_cli.runtime.saved import Saved, read_saved
 
 MAGIC = b"TIDE\r\n\x1a\n"  # as PNG's: a transfer that changes line ends is found out
-FORMAT = 1  # also to be raised when llama.cpp changes what rows of keys and values mean
+FORMAT = 2  # also to be raised when llama.cpp changes what rows of keys and values mean
+READ = (1, FORMAT)
 PREFIX = struct.Struct("<8sIIQ")
+SECTION = struct.Struct("<4sQ")
+JOURNAL = b"JRNL"
 DIGEST_BYTES = 32
 LARGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """A session at rest: what it was, and its native state."""
+    """A session at rest: what it was, its native state, and what more there is of it, by tags of four bytes."""
 
     saved: Saved
     state: NDArray[np.uint8]
+    sections: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 def check_writable(path: Path, flag: str) -> None:
@@ -56,7 +64,9 @@ def check_writable(path: Path, flag: str) -> None:
 def write_session(path: Path, session: SessionFile) -> None:
     """Write the file so that a crash leaves the old or the new one, never a part. Raises RuntimeFailure."""
     header = json.dumps(session.saved.to_json(), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    parts = [PREFIX.pack(MAGIC, FORMAT, len(header), session.state.size), header, session.state.data]
+    parts: list[Any] = [PREFIX.pack(MAGIC, FORMAT, len(header), session.state.size), header, session.state.data]
+    for tag, section in session.sections.items():
+        parts += [SECTION.pack(tag, len(section)), section]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -106,7 +116,7 @@ def read_header(path: Path) -> Saved:
     """What a session was, without its state and without looking for damage in it. Raises SessionFileError."""
     try:
         with open(path, "rb", opener=_without_waiting) as file:
-            _, header_bytes, _ = _read_prefix(file, path)
+            _, header_bytes, *_ = _read_prefix(file, path)
             return _saved(file.read(header_bytes), path)
     except OSError as error:
         message = f"{path} can't be read: {error.strerror or error}"
@@ -118,15 +128,32 @@ def _without_waiting(name: str, flags: int) -> int:
 
 
 def _read(file: BinaryIO, path: Path) -> SessionFile:
-    prefix, header_bytes, state_bytes = _read_prefix(file, path)
-    body = file.read(header_bytes + state_bytes)
-    if hashlib.sha256(prefix + body).digest() != file.read(DIGEST_BYTES):
+    prefix, header_bytes, state_bytes, section_bytes = _read_prefix(file, path)
+    body = file.read(header_bytes + state_bytes + section_bytes)
+    digest = hashlib.sha256(prefix)
+    digest.update(body)
+    if digest.digest() != file.read(DIGEST_BYTES):
         damaged(path, "its checksum is wrong")
-    return SessionFile(_saved(body[:header_bytes], path), np.frombuffer(body, dtype=np.uint8, offset=header_bytes))
+    state = np.frombuffer(body, dtype=np.uint8, offset=header_bytes, count=state_bytes)
+    return SessionFile(_saved(body[:header_bytes], path), state, _sections(body, header_bytes + state_bytes, path))
 
 
-def _read_prefix(file: BinaryIO, path: Path) -> tuple[bytes, int, int]:
-    """The first bytes, and how many the header and the state have."""
+def _sections(body: bytes, at: int, path: Path) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    while at < len(body):
+        if at + SECTION.size > len(body):
+            damaged(path, "a section of it ends too early")
+        tag, size = SECTION.unpack_from(body, at)
+        at += SECTION.size
+        if at + size > len(body) or tag in found:
+            damaged(path, "a section of it ends too early" if tag not in found else "it has a section twice")
+        found[tag] = body[at : at + size]
+        at += size
+    return found
+
+
+def _read_prefix(file: BinaryIO, path: Path) -> tuple[bytes, int, int, int]:
+    """The first bytes, and how many the header, the state and the sections have."""
     status = os.fstat(file.fileno())
     prefix = file.read(PREFIX.size) if stat.S_ISREG(status.st_mode) else b""
     if prefix[: len(MAGIC)] != MAGIC:
@@ -135,12 +162,13 @@ def _read_prefix(file: BinaryIO, path: Path) -> tuple[bytes, int, int]:
     if len(prefix) < PREFIX.size:
         damaged(path, "it ends too early")
     _, number, header_bytes, state_bytes = PREFIX.unpack(prefix)
-    if number != FORMAT:
-        message = f"{path} has format {number}; this version of OmniTide reads format {FORMAT}"
+    if number not in READ:
+        message = f"{path} has format {number}; this version of OmniTide reads formats up to {FORMAT}"
         raise SessionFileError(message, "resume it with the version that saved it")
-    if PREFIX.size + header_bytes + state_bytes + DIGEST_BYTES != status.st_size or header_bytes > LARGEST_HEADER:
+    section_bytes = status.st_size - (PREFIX.size + header_bytes + state_bytes + DIGEST_BYTES)
+    if section_bytes < 0 or (section_bytes > 0 and number == 1) or header_bytes > LARGEST_HEADER:
         damaged(path, "its size differs from what its header says")
-    return prefix, header_bytes, state_bytes
+    return prefix, header_bytes, state_bytes, section_bytes
 
 
 def _saved(header: bytes, path: Path) -> Saved:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.errors import OmniTideError, RuntimeFailure, UsageError
 from omnitide_cli.runtime.events import Notice, SessionSaved
+from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
-from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
+from omnitide_cli.runtime.session_file import JOURNAL, SessionFile, check_writable, write_session
 from omnitide_cli.session import saves
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Checkpointer:
         file: Path | None,
         every_s: float,
         resumed_from: Path | None = None,
+        journal: Journal | None = None,
     ) -> None:
         """`position_after` says where the source resumes after a unit. `file` is written at the end, and meanwhile
         every `every_s` seconds (0: never); without it checkpoints go into the user's state folder, where a session goes
@@ -58,6 +60,7 @@ class Checkpointer:
         self._schedule = schedule
         self._sink = sink
         self._place_after = position_after
+        self._journal = journal or Journal()
         self._file = file
         self._every_s = every_s if engine.can_save else 0.0
         self._adopted = resumed_from if resumed_from is not None and saves.is_checkpoint(resumed_from) else None
@@ -171,7 +174,7 @@ class Checkpointer:
         identity = self._identity
         questions = self._schedule.saved()
         saved = Saved(identity.version, identity.model, identity.options, self._place, questions, engine)
-        return SessionFile(saved, state)
+        return SessionFile(saved, state, {JOURNAL: self._journal.to_bytes()})
 
     def _write_checkpoint(self, session: SessionFile, clock: float) -> float:
         if self._file is None:

@@ -21,11 +21,12 @@ from omnitide_cli.media import MediaUnit, SourcePosition
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Summary, UnitIngested
+from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.publishing import Publisher
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedQuestions
-from omnitide_cli.runtime.session_file import SessionFile, check_writable, write_session
+from omnitide_cli.runtime.session_file import JOURNAL, SessionFile, check_writable, write_session
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.session.checkpoint import moved
 from omnitide_cli.session.configuration import check_sound, engine_options, frame_fit, sound_format, with_recall
@@ -130,6 +131,7 @@ class Session:
         """The saved session that it goes on from, until a source is opened for it."""
         self._file = resumption.file if resumption else None
         self._questions = resumption.saved.questions if resumption else SavedQuestions()
+        self._journal = resumption.journal if resumption else Journal()
         self._engine = engine
         self._files, self._name, self._system_text = files, name, system_text
         self._published = Publisher(runtime_dir(), engine.kv_state)
@@ -176,6 +178,7 @@ class Session:
         lacks, CacheFull where nothing may be evicted and there is no room, RuntimeFailure when the model fails.
         """
         self._begin()
+        self._journal.saw(unit)
         taken = self._tell(self._engine.ingest(unit), UnitIngested)
         if taken is not None:
             self._came_to(unit)
@@ -259,7 +262,7 @@ class Session:
         model = saved_model(self._name, self._files, self._system_text)
         known = identity(model, self.options, self._media)
         saved = Saved(known.version, known.model, known.options, self._media, self._questions, engine)
-        write_session(file, SessionFile(saved, state))
+        write_session(file, SessionFile(saved, state, {JOURNAL: self._journal.to_bytes()}))
 
     def snapshot(self) -> SessionSnapshot:
         """The cache at this moment and what led there: what `omnitide inspect-kv` shows."""
@@ -327,6 +330,7 @@ class Session:
         found: E | None = None
         for event in events:
             self._published.emit(event)
+            self._journal.note(event)
             self.events.put(event)
             if isinstance(event, wanted):
                 found = event

@@ -16,6 +16,7 @@ from omnitide_cli.media import SourcePosition
 from omnitide_cli.media.container import local_path
 from omnitide_cli.paths import is_file, is_there
 from omnitide_cli.runtime.fingerprint import fingerprint, is_same
+from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.options import (
     LAYOUTS,
     POLICIES,
@@ -27,7 +28,7 @@ from omnitide_cli.runtime.options import (
     is_own_policy,
 )
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions
-from omnitide_cli.runtime.session_file import SessionFile, damaged, read_header, read_session
+from omnitide_cli.runtime.session_file import JOURNAL, SessionFile, damaged, read_header, read_session
 from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Identity
 from omnitide_cli.session.schedule import Schedule
@@ -50,6 +51,7 @@ class Resumption:
         try:
             self.file: SessionFile = read_session(path)
             self.saved: Saved = self.file.saved
+            self.journal: Journal = read_journal(path, self.file)
             for name, known in NAMES.items():
                 value = getattr(self.saved.options, name)
                 if value not in known and not (name == "policy" and is_own_policy(value)):
@@ -111,6 +113,14 @@ class Resumption:
         return SessionFileError(
             f"{self.path} can't be resumed: {error.message}", "leave out --ctx, or start afresh without --resume"
         )
+
+
+def read_journal(path: Path, file: SessionFile) -> Journal:
+    """The answers and pictures that a session file holds. Raises SessionFileError."""
+    try:
+        return Journal.read(file.sections.get(JOURNAL, b""))
+    except SessionFileError as error:
+        damaged(path, error.message)
 
 
 def resumed_source(resume: Path | None) -> tuple[str, Path]:

@@ -16,15 +16,17 @@ from typing import Any
 from omnitide_cli.catalog.files import UNKNOWN_WEIGHTS, find_manifest
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, load_manifest
 from omnitide_cli.errors import UsageError
-from omnitide_cli.formats.sink import Sink
+from omnitide_cli.formats.sink import Sink, Tee
 from omnitide_cli.formats.words import clock
 from omnitide_cli.runtime.events import Notice
+from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.session_file import check_writable
 from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Checkpointer
 from omnitide_cli.session.configuration import engine_options, with_recall
 from omnitide_cli.session.global_options import GlobalOptions
 from omnitide_cli.session.interrupt import Interrupt
+from omnitide_cli.session.keeping import Journalist
 from omnitide_cli.session.loading import load_engine, model_files
 from omnitide_cli.session.loop import SessionLoop
 from omnitide_cli.session.outputs import OutputOptions, open_outputs
@@ -129,6 +131,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             if resumption:
                 resumption.check_model(its_model)
             engine = stack.enter_context(load_engine(manifest, files, prompt, chosen, interrupt, outputs))
+            journal = resumption.journal if resumption else Journal()
             checkpointer = Checkpointer(
                 engine,
                 identity(its_model, chosen, kind.as_opened(source, plan)),
@@ -138,6 +141,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
                 file=options.save_session,
                 every_s=options.checkpoint_every,
                 resumed_from=resumption.path if resumption else None,
+                journal=journal,
             )
         except Exception as error:
             if interrupt.requested:  # an input that was ended early is no fault of it
@@ -150,7 +154,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         loop = SessionLoop(
             engine,
             source,
-            outputs.sink,
+            Tee([Journalist(journal), outputs.sink]),
             interrupt,
             prompt=piped or outputs.prompt,
             commands={"save": checkpointer.save, "help": lambda _: outputs.console.say(help_line())},

@@ -70,15 +70,30 @@ def test_a_real_file_is_what_the_document_says(saved: tuple[bytes, Any]) -> None
     units, tokens = session.seen
     file = Reader(data)
     magic = bytes.fromhex(re.findall(r"magic: `([0-9A-F ]+)`", DOCUMENT)[0])
-    assert table("## The file") == ["8", "4", "4", "8", "H", "S", "32"]
+    assert table("## The file") == ["8", "4", "4", "8", "H", "S", "…", "32"]
     assert file.take(8) == magic
     number, header_bytes, state_bytes = struct.unpack("<IIQ", file.take(16))
     assert f"| u32 | format: {number}." in DOCUMENT
     header = json.loads(file.take(header_bytes).decode("utf-8"))
     state = Reader(file.take(state_bytes))
+    sections: dict[str, bytes] = {}
+    while file.at < len(data) - 32:
+        tag, size = struct.unpack("<4sQ", file.take(12))
+        sections[tag.decode()] = file.take(size)
+    assert sorted(sections) == sorted(name.strip("`") for name in table("A section is a tag"))
+    journal = Reader(sections["JRNL"])
+    assert table("## The section JRNL") == ["4", "J", "…"]
+    known = json.loads(journal.take(struct.unpack("<I", journal.take(4))[0]))
+    assert [said["question"] for said in known["answers"]] == ["What do you see and hear?"]
+    assert set(known["answers"][0]) == {"at", "question", "text", "wall", "recalled"}
+    assert known["pictures"]
+    for start, end, size in known["pictures"]:
+        assert start < end
+        assert journal.take(size).startswith(b"\xff\xd8")
+    assert journal.at == len(journal.data)
     assert hashlib.sha256(data[: file.at]).digest() == file.take(32)
     assert file.at == len(data)
-    assert list(header) == re.findall(r"^\| `(\w+)` \|", DOCUMENT, re.M)
+    assert list(header) == re.findall(r"^\| `(\w+)` \|", DOCUMENT[DOCUMENT.index("## The header") :], re.M)
 
     mrope, placement, head, next_id, _, n_units = state.record("What the cache holds")
     assert placement in (0, 1, 2)
@@ -133,4 +148,6 @@ def test_every_key_of_the_header_is_documented(key: str, kind: type) -> None:
     row = next(line for line in DOCUMENT.splitlines() if line.startswith(f"| `{key}` |"))
     for field in fields(kind):
         assert f"`{field.name}`" in row, field.name
-    assert [field.name for field in fields(Saved)] == re.findall(r"^\| `(\w+)` \|", DOCUMENT, re.M)
+    assert [field.name for field in fields(Saved)] == re.findall(
+        r"^\| `(\w+)` \|", DOCUMENT[DOCUMENT.index("## The header") :], re.M
+    )

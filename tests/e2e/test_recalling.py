@@ -78,15 +78,6 @@ def test_what_was_cut_is_found_and_told_of(watched: Engine, needles: NeedleStrea
     watched.session.check()
 
 
-def test_seconds_are_archived_with_a_thumbnail_and_words(watched: Engine) -> None:
-    recall = watched.recall
-    assert recall is not None
-    found = recall.search(watched.model.tokenize("What do you see?", special=False))
-    pictures = [recall.noted(each.unit)[2] for each in found if each.kind == "media"]
-    assert sum(picture.startswith(b"\xff\xd8") for picture in pictures) > len(pictures) / 2
-    assert max(map(len, pictures)) < 20_000
-
-
 def test_an_interrupted_question_recalls_nothing(watched: Engine) -> None:
     before = watched.session.save()
     asked = watched.ask("What do you see?", float(UNITS))

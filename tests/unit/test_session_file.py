@@ -27,6 +27,7 @@ from omnitide_cli.runtime.saved import (
 from omnitide_cli.runtime.session_file import (
     DIGEST_BYTES,
     PREFIX,
+    SECTION,
     SessionFile,
     check_writable,
     read_session,
@@ -219,4 +220,32 @@ def test_a_fingerprint_tells_files_of_one_size_apart(tmp_path: Path) -> None:
 def test_the_header_may_be_as_large_as_many_questions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_file, "LARGEST_HEADER", 100)
     with pytest.raises(SessionFileError, match="size"):
+        read_session(path)
+
+
+def test_sections_come_back_and_strange_ones_are_kept_apart(path: Path) -> None:
+    write_session(path, SessionFile(SAVED, STATE, {b"JRNL": b"abc", b"LATR": b""}))
+    found = read_session(path)
+    assert found.sections == {b"JRNL": b"abc", b"LATR": b""}
+    np.testing.assert_array_equal(found.state, STATE)
+
+
+def test_files_from_before_there_were_sections_are_read(path: Path) -> None:
+    magic, _, header, state = PREFIX.unpack_from(path.read_bytes())
+    old = PREFIX.pack(magic, 1, header, state) + path.read_bytes()[PREFIX.size : -DIGEST_BYTES]
+    path.write_bytes(sealed(old))
+    assert read_session(path).saved == SAVED
+    assert read_session(path).sections == {}
+    path.write_bytes(sealed(old + SECTION.pack(b"JRNL", 0)))
+    with pytest.raises(SessionFileError, match="size"):
+        read_session(path)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [b"x", SECTION.pack(b"JRNL", 1), SECTION.pack(b"JRNL", 1 << 63), SECTION.pack(b"JRNL", 0) * 2],
+)
+def test_sections_that_can_not_be_are_refused(path: Path, sections: bytes) -> None:
+    path.write_bytes(sealed(path.read_bytes()[:-DIGEST_BYTES] + sections))
+    with pytest.raises(SessionFileError, match="section"):
         read_session(path)
