@@ -173,6 +173,9 @@ class ScriptedEngine:
 
     can_save = True
 
+    def save_archive(self) -> dict[bytes, bytes]:
+        return {}
+
     def save(self) -> tuple[SavedEngine, np.ndarray]:
         sums = {field.name: 0 for field in fields(SavedTotals)} | {"units": len(self.units)}
         return SavedEngine(4096, 45 * len(self.units), SavedTotals(**sums)), np.arange(100, dtype=np.uint8)

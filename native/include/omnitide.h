@@ -315,6 +315,14 @@ typedef struct ot_archive_info {
 
 int ot_recall_archive(const ot_session * s, ot_archive_info * out);
 
+// Writes the archive: what ot_session_save doesn't hold. `out` may be NULL to ask for the size; `size` receives how much was
+// written, which is less than that where rows on disk turn out to be unreadable.
+int ot_recall_save(ot_session * s, void * out, size_t cap, size_t * size);
+// Takes a saved archive in place of what there is, after ot_session_restore of the session that it belongs to. What is over
+// the budgets of this session is thinned. OT_ERR_STATE: it is damaged, or of another model; OT_ERR_UNSUPPORTED: it is indexed
+// by other layers, or of another version. Either way nothing was done. The bytes may come from anyone.
+int ot_recall_restore(ot_session * s, const void * data, size_t size);
+
 // --- saving ----------------------------------------------------------------------------------------------------------
 
 // Writes the session: ledger, cells, cached rows and what is needed to rotate them exactly. `out` may be NULL to ask for

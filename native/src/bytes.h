@@ -22,6 +22,8 @@ public:
     ByteWriter(uint8_t * out, size_t capacity) : out_(out), capacity_(out ? capacity : 0) {}
 
     size_t size() const { return size_; }
+    // false: it counts, or what was written so far didn't fit.
+    bool is_writing() const { return out_ != nullptr && size_ <= capacity_; }
 
     // Room for n bytes to write into; null when only counting.
     uint8_t * room(size_t n) {

@@ -90,6 +90,17 @@ int ot_recall_noted(ot_session * s, uint64_t unit, uint32_t * tokens, char * tex
     });
 }
 
+int ot_recall_save(ot_session * s, void * out, size_t cap, size_t * size) {
+    return guarded([&] { write_state(out, cap, size, [&](ByteWriter & writer) { s->session.save_recall(writer); }); });
+}
+
+int ot_recall_restore(ot_session * s, const void * data, size_t size) {
+    return guarded([&] {
+        ByteReader reader{static_cast<const uint8_t *>(data), size};
+        s->session.restore_recall(reader);
+    });
+}
+
 int ot_recall_archive(const ot_session * s, ot_archive_info * out) {
     return guarded([&] {
         *out = {};

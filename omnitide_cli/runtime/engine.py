@@ -41,7 +41,7 @@ from omnitide_cli.runtime.recall import Recall
 from omnitide_cli.runtime.recaller import Recaller
 from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
-from omnitide_cli.runtime.session_file import SessionFile
+from omnitide_cli.runtime.session_file import ARCHIVE, SessionFile
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
 from omnitide_cli.runtime.step import Step
 from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
@@ -68,6 +68,7 @@ class Engine:
         self._answering: Step[Answer] | None = None
         self._notices = standing_notices(model, options)
         self._recaller = Recaller.open(session, options)
+        self._kept_archive: bytes | memoryview | None = None
         self._intake = Intake(session, template, name, options)
 
     @classmethod
@@ -152,6 +153,11 @@ class Engine:
         """
         if saved is not None:
             self._session.restore(saved.state)
+            archive = saved.sections.get(ARCHIVE)
+            if archive is not None and self._recaller:
+                self._recaller.restore(archive)
+            else:
+                self._kept_archive = archive
             self._totals = Totals(**asdict(saved.saved.engine.totals))
         elif system := self._template.system:
             with suppress(Interrupted):
@@ -197,7 +203,6 @@ class Engine:
             return Step(UnitIngested, [])
         notices, self._notices = [*self._notices, *taken.notices], []
         if self._recaller and taken.unit is not None:
-            self._recaller.note_frame(taken.unit, unit.frame)
             notices += self._recaller.notices()
         self._clock.take(unit)
         self._source_counts.add(unit)
@@ -319,6 +324,13 @@ class Engine:
         totals = SavedTotals(**asdict(self._totals))
         cells, end = self._session.snapshot().n_cells, int(used[-1]) + 1 if used.size else 0
         return SavedEngine(cells, end, totals), self._session.save()
+
+    def save_archive(self) -> dict[bytes, bytes | memoryview]:
+        """What of recall goes into a session file beside the state, by tags of sections: the archive with its rows. One
+        that a session without recall found in its own file stays as it was."""
+        if self._recaller:
+            return {**self._recaller.save()}
+        return {} if self._kept_archive is None else {ARCHIVE: self._kept_archive}
 
     def summary(self) -> Summary:
         """The session so far, complete."""

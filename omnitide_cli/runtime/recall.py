@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from omnitide_cli.runtime.native import check, ffi, lib, text
 from omnitide_cli.runtime.view import UNIT_KIND_NAMES
 
@@ -132,6 +135,22 @@ class Recall:
         check(lib.ot_recall_noted(self._handle, unit, tokens, *where))
         said = bytes(ffi.buffer(words, n_words[0])).decode("utf-8", "replace")
         return tokens[0], said, bytes(ffi.buffer(picture, n_picture[0]))
+
+    def save(self) -> NDArray[np.uint8]:
+        """The archive as bytes, rows on disk included: at most its two budgets, and what is noted of kept units."""
+        size = ffi.new("size_t *")
+        check(lib.ot_recall_save(self._handle, ffi.NULL, 0, size))
+        out = np.empty(size[0], dtype=np.uint8)
+        check(lib.ot_recall_save(self._handle, ffi.from_buffer("uint8_t[]", out), out.size, size))
+        return out[: size[0]]
+
+    def restore(self, state: NDArray[np.uint8] | bytes | memoryview) -> None:
+        """Take what `save` gave in place of what there is, once the session that it belongs to is restored.
+
+        Raises SessionFileError for what is damaged or of another model, ModelError for what can't be searched by these
+        layers; then the archive is as it was.
+        """
+        check(lib.ot_recall_restore(self._handle, ffi.from_buffer("uint8_t[]", state), len(state)))
 
     def archive(self) -> Any:
         """What the archive holds; an `ot_archive_info`."""

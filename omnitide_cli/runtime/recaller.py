@@ -11,6 +11,7 @@ from omnitide_cli.runtime.events import Notice, Recalled, RecalledMoment
 from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.recall import Found, Recall, RecallSettings, Recollection
+from omnitide_cli.runtime.session_file import ARCHIVE
 
 CLOSE_S = 0.05  # units that follow each other within this are one moment
 
@@ -47,6 +48,21 @@ class Recaller:
         except ModelError:
             return None
 
+    # --- saved sessions
+
+    def save(self) -> dict[bytes, memoryview]:
+        """The section of the session file that holds the archive."""
+        return {ARCHIVE: self.recall.save().data}
+
+    def restore(self, section: bytes | memoryview) -> None:
+        """Take the archive of the session that was taken up. Raises SessionFileError where it is damaged; what these
+        layers can't search is told of, and the session goes on without."""
+        try:
+            self.recall.restore(section)
+        except ModelError as error:
+            hint = "questions find what is archived from now on"
+            self._notices.append(Notice("archive-not-resumed", f"nothing older is recalled: {error.message}", hint))
+
     # --- what is noted
 
     def note_words(self, unit: int, words: str) -> None:
@@ -70,6 +86,9 @@ class Recaller:
 
     def notices(self) -> list[Notice]:
         """What the user should know, once: rows that can't go to disk stay in memory, and fewer of them."""
+        if self._notices:
+            told, self._notices = self._notices, []
+            return told
         if self._unsearchable and not self._has_told:
             self._has_told = True
             message = f"nothing is recalled: {self._unsearchable}"

@@ -39,6 +39,7 @@ READ = (1, FORMAT)
 PREFIX = struct.Struct("<8sIIQ")
 SECTION = struct.Struct("<4sQ")
 JOURNAL = b"JRNL"
+ARCHIVE = b"RCLL"
 DIGEST_BYTES = 32
 LARGEST_HEADER = 1 << 24
 
@@ -49,7 +50,7 @@ class SessionFile:
 
     saved: Saved
     state: NDArray[np.uint8]
-    sections: Mapping[bytes, bytes] = field(default_factory=dict)
+    sections: Mapping[bytes, bytes | memoryview] = field(default_factory=dict)
 
 
 def check_writable(path: Path, flag: str) -> None:
@@ -138,8 +139,8 @@ def _read(file: BinaryIO, path: Path) -> SessionFile:
     return SessionFile(_saved(body[:header_bytes], path), state, _sections(body, header_bytes + state_bytes, path))
 
 
-def _sections(body: bytes, at: int, path: Path) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+def _sections(body: bytes, at: int, path: Path) -> dict[bytes, memoryview]:
+    found: dict[bytes, memoryview] = {}
     while at < len(body):
         if at + SECTION.size > len(body):
             damaged(path, "a section of it ends too early")
@@ -147,7 +148,7 @@ def _sections(body: bytes, at: int, path: Path) -> dict[bytes, bytes]:
         at += SECTION.size
         if at + size > len(body) or tag in found:
             damaged(path, "a section of it ends too early" if tag not in found else "it has a section twice")
-        found[tag] = body[at : at + size]
+        found[tag] = memoryview(body)[at : at + size]  # an archive is too large for a second copy
         at += size
     return found
 

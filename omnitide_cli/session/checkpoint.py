@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from omnitide_cli.session.schedule import Schedule
 
 
+LEAST_APART = 50
+"""Checkpoints are so many times farther apart than the session waits for one: a large archive is copied for long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """What of a session stays the same while it runs; `media` says where it begins."""
@@ -37,7 +41,7 @@ class Identity:
 
 class Checkpointer:
     """Saves one session. All calls are the engine's thread's, between units and answers; disks are waited for in
-    another, so that a checkpoint costs the stream no more than a copy of the cache's used rows."""
+    another, so that a checkpoint costs the stream no more than a copy of the cache's used rows and of the archive."""
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Checkpointer:
         self._place: SavedMedia = identity.media
         self._written_at = identity.media.clock
         self._latest = time.monotonic()
+        self._taking_s = 0.0
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._writing: Future[float] | None = None
         self._has_written = self._has_failed = self._is_finished = False
@@ -93,13 +98,14 @@ class Checkpointer:
 
     def rest(self) -> None:
         """Nothing is unfinished: write a checkpoint if one is due and the last one is on disk."""
-        if self._every_s <= 0 or time.monotonic() - self._latest < self._every_s:
+        if self._every_s <= 0 or time.monotonic() - self._latest < max(self._every_s, self._taking_s * LEAST_APART):
             return
         if self._writing is not None and not self._writing.done():
             return
         self._collect()
         self._latest = time.monotonic()
         session = self._session()
+        self._taking_s = time.monotonic() - self._latest
         self._writing = self._writer.submit(self._write_checkpoint, session, self._place.clock)
 
     def save(self, name: str) -> None:
@@ -174,7 +180,7 @@ class Checkpointer:
         identity = self._identity
         questions = self._schedule.saved()
         saved = Saved(identity.version, identity.model, identity.options, self._place, questions, engine)
-        return SessionFile(saved, state, {JOURNAL: self._journal.to_bytes()})
+        return SessionFile(saved, state, {JOURNAL: self._journal.to_bytes(), **self._engine.save_archive()})
 
     def _write_checkpoint(self, session: SessionFile, clock: float) -> float:
         if self._file is None:

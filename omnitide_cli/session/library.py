@@ -262,7 +262,9 @@ class Session:
         model = saved_model(self._name, self._files, self._system_text)
         known = identity(model, self.options, self._media)
         saved = Saved(known.version, known.model, known.options, self._media, self._questions, engine)
-        write_session(file, SessionFile(saved, state, {JOURNAL: self._journal.to_bytes()}))
+        write_session(
+            file, SessionFile(saved, state, {JOURNAL: self._journal.to_bytes(), **self._engine.save_archive()})
+        )
 
     def snapshot(self) -> SessionSnapshot:
         """The cache at this moment and what led there: what `omnitide inspect-kv` shows."""

@@ -118,7 +118,7 @@ class Resumption:
 def read_journal(path: Path, file: SessionFile) -> Journal:
     """The answers and pictures that a session file holds. Raises SessionFileError."""
     try:
-        return Journal.read(file.sections.get(JOURNAL, b""))
+        return Journal.read(bytes(file.sections.get(JOURNAL, b"")))
     except SessionFileError as error:
         damaged(path, error.message)
 

@@ -14,6 +14,7 @@ import pytest
 
 import omnitide_cli as omnitide
 from omnitide_cli.runtime.saved import Saved, SavedMedia, SavedModel, SavedOptions, SavedQuestions
+from omnitide_cli.runtime.session_file import read_session
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "session-file.md").read_text(encoding="utf-8")
@@ -41,6 +42,10 @@ class Reader:
         assert self.at + count <= len(self.data)
         self.at += count
         return self.data[self.at - count : self.at]
+
+    def numbers(self, kind: str, count: int) -> tuple[int, ...]:
+        layout = struct.Struct(f"<{count}{kind}")
+        return layout.unpack(self.take(layout.size))
 
     def record(self, before: str) -> list[Any]:
         """The fixed values at the head of a documented record; what repeats is up to the caller."""
@@ -151,3 +156,45 @@ def test_every_key_of_the_header_is_documented(key: str, kind: type) -> None:
     assert [field.name for field in fields(Saved)] == re.findall(
         r"^\| `(\w+)` \|", DOCUMENT[DOCUMENT.index("## The header") :], re.M
     )
+
+
+def test_the_archive_is_what_the_document_says(tmp_path: Path) -> None:
+    path = tmp_path / "lesson.tide"
+    options: omnitide.Options = {"high_watermark": 400, "low_watermark": 250, "threads": 1, "recall_tokens": 100}
+    with omnitide.load(**options) as session:
+        for unit in omnitide.read(ROOT / "examples" / "shapes-and-notes.mp4", for_=session, duration=14):
+            session.add(unit)
+        session.ask("What do you see and hear?")
+        session.save(path)
+        recall = session._engine.recall
+        assert recall is not None
+        counts, layers = recall.archive(), recall.settings.layers
+    section = Reader(bytes(read_session(path).sections[b"RCLL"]))
+    version, _, key, row, n_layers = section.record("What a question may bring back")
+    assert f"version: {version} |" in DOCUMENT
+    assert section.numbers("I", n_layers) == layers
+    _, _, n_units = struct.unpack("<QQI", section.take(20))
+    assert n_units == counts.units > 0
+    ids = []
+    for _ in range(n_units):
+        ident, kind, flags, start, end, whole, tokens, n_spans, n_keys, text, picture = section.record(
+            "An archived unit"
+        )
+        ids.append(ident)
+        assert kind in (1, 2, 3)
+        assert flags == 0
+        assert start <= end
+        assert 0 < tokens <= whole
+        spans = [section.record("A span, a run") for _ in range(n_spans)]
+        assert sum(span[2] for span in spans) == tokens
+        assert sorted(section.numbers("I", tokens)) == list(range(tokens))
+        section.take(2 * key * n_keys + text + picture + row * tokens)
+    assert ids == sorted(set(ids))
+    (n_notes,) = section.numbers("I", 1)
+    words = []
+    for _ in range(n_notes):
+        _, text, picture = section.record("A note, of a unit")
+        words.append(section.take(text).decode())
+        section.take(picture)
+    assert "What do you see and hear?" in words
+    assert section.at == len(section.data)

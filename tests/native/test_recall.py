@@ -11,7 +11,7 @@ from random_stream import PROBE, Running, Stream
 from test_exactness import errors_in_steps
 
 from omnitide_cli.bench.common.replay import replay
-from omnitide_cli.errors import CacheFull, ModelError, UsageError
+from omnitide_cli.errors import CacheFull, ModelError, SessionFileError, UsageError
 from omnitide_cli.runtime.native_session import Unit
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.recall import Recall, RecallSettings, Recollection
@@ -338,4 +338,52 @@ def test_a_session_that_was_set_back_archives_nothing_twice(models: dict[str, Pa
     later = [each.unit for each in recall.search(PROBE)]
     assert later == sorted(set(later))
     assert set(found) <= set(later)
+    running.close()
+
+
+@pytest.mark.parametrize("disk", [0, 1 << 26])
+@pytest.mark.parametrize(("cache_type", "flash_attn"), CACHES)
+def test_a_resumed_session_recalls_what_one_that_went_on_recalls(
+    models: dict[str, Path], tmp_path: Path, cache_type: str, flash_attn: str, disk: int
+) -> None:
+    chosen = options(cache_type=cache_type, flash_attn=flash_attn)
+    settings = RecallSettings((0, 2), 200, 0.0, 1 << 26 if not disk else 150_000, disk, tmp_path / "archive")
+    running, recall, _ = pressed(models["qwen2vl"], chosen, settings)
+    recall.note(running.session.units()[-1].id, words="of a kept unit")
+    again, other = opened(models["qwen2vl"], chosen, settings)
+    again.session.restore(running.session.save())
+    other.restore(recall.save())
+    assert other.save().tobytes() == recall.save().tobytes()
+    assert other.archive().disk_bytes == recall.archive().disk_bytes
+    assert bool(other.archive().disk_bytes) == bool(disk)
+    assert other.search(PROBE) == recall.search(PROBE)
+    came, expected = (each.for_question(PROBE, reserved=64) for each in (other, recall))
+    assert came.verdict == expected.verdict == "recalled"
+    assert came.units == expected.units
+    again.session.check()
+    assert_alike(again, running)
+    np.testing.assert_array_equal(again.probe(), running.probe())
+    again.close()
+    running.close()
+
+
+def test_archives_that_are_damaged_or_of_another_kind_change_nothing(models: dict[str, Path]) -> None:
+    running, recall, _ = pressed(models["qwen2vl"], options())
+    sound = recall.save().tobytes()
+    for damaged in (b"", sound[:9], sound[:-1], sound + b"x", sound[:60] + bytes(len(sound) - 60)):
+        with pytest.raises(SessionFileError):
+            recall.restore(damaged)
+    for strange, words in ((b"\2" + sound[1:], "version"), (sound[:21] + b"\1" + sound[22:], "layers")):
+        with pytest.raises(ModelError, match=words):
+            recall.restore(strange)
+    assert recall.save().tobytes() == sound
+    for arch, cache_type in (("llama", "f16"), ("qwen2vl", "q8_0")):
+        another, other = opened(models[arch], options(cache_type=cache_type, flash_attn="on"))
+        with pytest.raises((SessionFileError, ModelError)):
+            other.restore(sound)
+        another.close()
+    fresh, new = opened(models["qwen2vl"], options())
+    with pytest.raises(SessionFileError, match="archive"):
+        new.restore(sound)  # without the session that it belongs to
+    fresh.close()
     running.close()

@@ -30,13 +30,18 @@ void Archive::change(Entry & entry, Change && apply) {
 }
 
 void Archive::add(StoredUnit unit, std::vector<uint8_t> rows) {
-    const auto behind = std::lower_bound(entries_.begin(), entries_.end(), unit.id, [](const Entry & entry, uint64_t id) { return entry.unit.id < id; });
-    if (behind != entries_.end() && behind->unit.id == unit.id) return;  // the session was set back to before it was cut
-    const auto at = static_cast<size_t>(behind - entries_.begin());
     Entry entry;
     entry.unit = std::move(unit);
     entry.size = rows.size();
     entry.rows = std::move(rows);
+    insert(std::move(entry));
+}
+
+void Archive::insert(Entry entry) {
+    const uint64_t id = entry.unit.id;
+    const auto behind = std::lower_bound(entries_.begin(), entries_.end(), id, [](const Entry & each, uint64_t wanted) { return each.unit.id < wanted; });
+    if (behind != entries_.end() && behind->unit.id == id) return;  // the session was set back to before it was cut
+    const auto at = static_cast<size_t>(behind - entries_.begin());
     memory_ += memory_of(entry);
     entries_.insert(behind, std::move(entry));
     for (size_t * cursor : {&spilled_, &coarse_, &pictureless_}) *cursor = std::min(*cursor, at);
@@ -58,6 +63,11 @@ bool Archive::rows(size_t index, std::vector<uint8_t> & out) {
         return true;
     }
     if (file_->get(entry.extent, out)) return true;
+    lose(entry);
+    return false;
+}
+
+void Archive::lose(Entry & entry) {
     lost_ += 1;
     file_->free(entry.extent);
     change(entry, [&] {
@@ -65,7 +75,6 @@ bool Archive::rows(size_t index, std::vector<uint8_t> & out) {
         entry.extent = {};
         entry.size = 0;
     });
-    return false;
 }
 
 size_t Archive::find(uint64_t id) const {
@@ -98,17 +107,20 @@ Archive::Entry * Archive::next(size_t & cursor, Done && done) {
     return cursor < entries_.size() ? &entries_[cursor] : nullptr;
 }
 
+bool Archive::to_disk(Entry & entry) {
+    const std::optional<Extent> extent = file_->put(entry.rows);
+    if (!extent) return false;
+    change(entry, [&] {
+        entry.extent = *extent;
+        entry.rows = {};
+    });
+    return true;
+}
+
 bool Archive::spill() {
     if (!file_ || !file_->problem().empty()) return false;
     Entry * entry = next(spilled_, [](const Entry & each) { return each.rows.empty(); });
-    if (!entry) return false;
-    const std::optional<Extent> extent = file_->put(entry->rows);
-    if (!extent) return false;  // the file is full: thinning makes room in it
-    change(*entry, [&] {
-        entry->extent = *extent;
-        entry->rows = {};
-    });
-    return true;
+    return entry && to_disk(*entry);  // else the file is full: thinning makes room in it
 }
 
 bool Archive::thin_next() {

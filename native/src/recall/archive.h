@@ -7,6 +7,7 @@
 // Pure: a row is bytes. Single-threaded, like everything below the session.
 #pragma once
 
+#include "bytes.h"
 #include "recall/row_file.h"
 #include "recall/score.h"
 #include "recall/stored_unit.h"
@@ -57,6 +58,13 @@ public:
     // The unit of that id, or size().
     size_t find(uint64_t id) const;
 
+    // Everything, rows on disk included; those that can't be read are gone, so that fewer bytes may be written than were
+    // counted before (archive_state.cpp).
+    void write(ByteWriter & out);
+    // Takes what write() wrote, into an archive that is still empty; what is over this one's budgets is thinned. `row_size`:
+    // bytes of a token's row; ids are below `next_id`. Throws StateError for anything else, after which it is of no use.
+    void read(ByteReader & in, uint64_t row_size, uint64_t next_id);
+
     ArchiveCounts counts() const;
     // Why nothing is written to disk any more; empty when all is well.
     std::string problem() const { return file_ ? file_->problem() : ""; }
@@ -70,6 +78,10 @@ private:
     };
 
     uint64_t memory_of(const Entry & entry) const;
+    void insert(Entry entry);
+    bool to_disk(Entry & entry);
+    void lose(Entry & entry);
+    void write_entry(Entry & entry, ByteWriter & out);
     bool relieve();
     bool spill();
     bool thin_next();

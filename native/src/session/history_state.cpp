@@ -1,5 +1,6 @@
 #include "session/history_state.h"
 
+#include "ledger/state.h"
 #include "ledger/violation.h"
 
 #include <string>
@@ -11,23 +12,12 @@ namespace {
 
 // Bytes that each takes at least.
 constexpr size_t kUnitBytes = 34;
-constexpr size_t kSpanBytes = 22;
 constexpr size_t kCellBytes = 4;
 
 // Properties of a unit, bit by bit.
 constexpr uint8_t kPartial = 1;
 constexpr uint8_t kScored = 2;  // a score a token follows the cells
 constexpr uint8_t kRecalled = 4;
-
-void write_span(const Span & span, ByteWriter & out) {
-    out.put(static_cast<uint8_t>(span.role));
-    out.put(static_cast<uint8_t>(span.continues));
-    out.put(span.length);
-    out.put(span.first);
-    out.put(span.width);
-    out.put(span.base);
-    out.put(span.rotations);
-}
 
 void write_unit(const Unit & unit, ByteWriter & out) {
     out.put(unit.id);
@@ -40,31 +30,6 @@ void write_unit(const Unit & unit, ByteWriter & out) {
     for (const Span & span : unit.spans) write_span(span, out);
     for (const Cell cell : unit.cells) out.put(cell);
     for (const double score : unit.scores) out.put(score);
-}
-
-template <typename Enum>
-Enum read_enum(ByteReader & in, Enum last, const char * name) {
-    const auto value = in.get<uint8_t>();
-    if (value > static_cast<uint8_t>(last)) throw StateError{std::string("it has an unknown ") + name};
-    return static_cast<Enum>(value);
-}
-
-bool read_flag(ByteReader & in) {
-    const auto value = in.get<uint8_t>();
-    if (value > 1) throw StateError{"a flag is neither set nor unset"};
-    return value == 1;
-}
-
-Span read_span(ByteReader & in) {
-    Span span;
-    span.role = read_enum(in, Role::System, "role");
-    span.continues = read_flag(in);
-    span.length = in.get<uint32_t>();
-    span.first = in.get<uint32_t>();
-    span.width = in.get<uint32_t>();
-    span.base = in.get<Position>();
-    span.rotations = in.get<uint32_t>();
-    return span;
 }
 
 Unit read_unit(ByteReader & in) {

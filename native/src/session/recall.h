@@ -1,6 +1,7 @@
 // What a session keeps of the units that were cut from its history, and what comes back of them for a question.
 #pragma once
 
+#include "bytes.h"
 #include "ledger/ledger.h"
 #include "recall/archive.h"
 #include "recall/choice.h"
@@ -46,7 +47,8 @@ struct Recalled {
 // The archive, and what has been noted of units that are still in the history.
 class Recall {
 public:
-    Recall(const RecallSettings & settings, bool mrope, uint32_t key_size) : settings_(settings), archive_(archive_settings(settings, mrope, key_size)) {}
+    Recall(const RecallSettings & settings, bool mrope, uint32_t key_size)
+        : settings_(settings), mrope_(mrope), key_size_(key_size), archive_(archive_settings(settings, mrope, key_size)) {}
 
     const RecallSettings & settings() const { return settings_; }
     Archive & archive() { return archive_; }
@@ -55,6 +57,12 @@ public:
     void note(uint64_t unit, std::string text, std::vector<uint8_t> picture) { notes_[unit] = {std::move(text), std::move(picture)}; }
     // Moves what was noted of the unit into it.
     void take_note(StoredUnit & unit);
+
+    // Archive and notes as bytes (recall_state.cpp); see Archive::write and read. read() takes what was written in place of
+    // what there is; it throws StateError for what is damaged, Failure for what these settings can't search, and then changes
+    // nothing.
+    void write(uint64_t row_size, ByteWriter & out);
+    void read(uint64_t row_size, uint64_t next_id, ByteReader & in);
 
     // Every archived unit with its share of what the question asks for, by age.
     std::vector<Found> search(const Queries & queries) const;
@@ -70,6 +78,8 @@ private:
     static ArchiveSettings archive_settings(const RecallSettings & settings, bool mrope, uint32_t key_size);
 
     RecallSettings settings_;
+    bool mrope_;
+    uint32_t key_size_;
     Archive archive_;
     std::unordered_map<uint64_t, Note> notes_;
 };

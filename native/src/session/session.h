@@ -121,6 +121,10 @@ public:
     uint32_t put_back(const std::vector<uint64_t> & ids);
     // Takes out what was recalled; a media unit and a retention do so themselves.
     void dismiss();
+    // The archive to bytes and back (recall_state.cpp). Restored after the session that it belongs to; whatever is thrown
+    // leaves it as it was.
+    void save_recall(ByteWriter & out);
+    void restore_recall(ByteReader & in);
 
     // --- saving. REQUIRES: no unfinished unit or answer.
     void save(ByteWriter & out) const;
