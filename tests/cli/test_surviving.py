@@ -109,6 +109,7 @@ def test_kills_lose_no_answer_that_was_shown(process: Callable[..., subprocess.P
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_two_hundred_kills_lose_no_answer_that_was_shown(
     process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
