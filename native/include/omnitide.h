@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define OT_ABI_VERSION 5
+#define OT_ABI_VERSION 6
 
 enum ot_status {
     OT_OK = 0,
@@ -142,6 +142,10 @@ ot_session_params ot_session_default_params(void);
 // Both must outlive the session, and the session must be freed before them; the context then has its own memory again, empty.
 // Decodes one token at two positions to see that cached keys shift as the model computes them, and that text may be given as
 // rows of embeddings; OT_ERR_UNSUPPORTED names the layer where they don't (stock_memory = 1 still runs).
+// Tokens of the largest picture that the model must see as a whole, all at once (Gemma 3): the context's n_ubatch and n_batch
+// must be as large, or larger pictures are refused. 0: no picture need be seen so.
+uint32_t ot_largest_whole_picture(const void * mtmd_context);
+
 int ot_session_create(void * llama_context, void * mtmd_context, const ot_session_params * params, ot_session ** out);
 void ot_session_free(ot_session * s);
 

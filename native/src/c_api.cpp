@@ -73,6 +73,8 @@ ot_session_params ot_session_default_params(void) {
     return p;
 }
 
+uint32_t ot_largest_whole_picture(const void * mtmd_context_) { return largest_whole_picture(static_cast<const mtmd_context *>(mtmd_context_)); }
+
 int ot_session_create(void * llama_context_ptr, void * mtmd_context_ptr, const ot_session_params * params, ot_session ** out) {
     return guarded([&] {
         if (!llama_context_ptr || !params || !out) throw Failure{OT_ERR_ARGUMENT, "a pointer is missing"};

@@ -17,7 +17,7 @@ from typing import Any
 from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, load_unit_ms, scaled
 from omnitide_cli.runtime.limits import cores
-from omnitide_cli.runtime.native import lib, llama, mtmd, text
+from omnitide_cli.runtime.native import ffi, lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy, reads_attention
 from omnitide_cli.runtime.parts import parts_of
 from omnitide_cli.runtime.typed_text import tokenize_typed
@@ -35,6 +35,7 @@ _MARK = re.compile(r"<\|[^|\s]+\|>")
 SPM_SPACE = "\u2581"  # as some vocabularies write a space
 GGUF_MAGIC = b"GGUF"
 GGUF_UINT32 = 4
+BATCH = 2048  # tokens that llama.cpp takes with one call
 UBATCH = 512  # tokens that go through the model at once
 
 
@@ -131,8 +132,8 @@ class Model:
         """A context of `n_ctx` cells for the caller, who must free it before the model is closed."""
         params = llama.llama_context_default_params()
         params.n_ctx = n_ctx
-        params.n_batch = min(n_ctx, 2048)
-        params.n_ubatch = min(n_ctx, UBATCH)
+        params.n_batch = min(n_ctx, max(BATCH, self._at_once))
+        params.n_ubatch = min(n_ctx, self._at_once)
         params.n_seq_max = 1
         params.n_threads = params.n_threads_batch = self.threads
         params.type_k = params.type_v = CACHE_TYPES[options.cache_type]
@@ -239,8 +240,13 @@ class Model:
     def scratch_per_cell(self, options: EngineOptions) -> int:
         """Bytes of scratch of a cell: attention's mask and, without flash attention, all heads' scores."""
         if self.flash_attention(options) == "off":
-            return UBATCH * 4 * (llama.llama_model_n_head(self._model) + 1)
-        return UBATCH * 2
+            return self._at_once * 4 * (llama.llama_model_n_head(self._model) + 1)
+        return self._at_once * 2
+
+    @property
+    def _at_once(self) -> int:
+        """Tokens that go through the model at once: a picture that it must see as a whole among them."""
+        return max(UBATCH, lib.ot_largest_whole_picture(ffi.cast("void *", self.mtmd_address)))
 
     @property
     def n_embd(self) -> int:

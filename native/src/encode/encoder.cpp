@@ -43,6 +43,7 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
     : mtmd_(mtmd), mrope_(mrope), n_embd_(n_embd) {
     if (!mtmd) return;
     vision_ = mtmd_support_vision(mtmd);
+    attends_freely_ = vision_ && mtmd_decode_use_non_causal(mtmd, nullptr);
     const bool as_expected = layout_as_expected(mtmd);
     cuts_ = vision_ && as_expected && is_cutting_projector(clip_get_projector_type(head_of(mtmd).vision));
     if (!mtmd_support_audio(mtmd)) return;
@@ -59,6 +60,15 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
     }
     sound_entry_ = entry;
     sound_ = entry->open(*audio, n_embd, threads);
+}
+
+// Pictures are scaled to at most so many pixels; without a limit all get the encoder's own size.
+uint32_t largest_whole_picture(const mtmd_context * mtmd) {
+    if (!mtmd || !mtmd_support_vision(mtmd) || !mtmd_decode_use_non_causal(mtmd, nullptr) || !layout_as_expected(mtmd)) return 0;
+    const clip_hparams & hparams = *clip_get_hparams(head_of(mtmd).vision);
+    const int64_t side = std::max(1, hparams.patch_size * hparams.n_merge);
+    const int64_t pixels = hparams.image_max_pixels > 0 ? hparams.image_max_pixels : int64_t{hparams.image_size} * hparams.image_size;
+    return static_cast<uint32_t>((pixels + side * side - 1) / (side * side));
 }
 
 std::vector<Piece> Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t height, const std::function<void()> & before_each) {
@@ -94,8 +104,6 @@ std::vector<Piece> Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t 
 }
 
 Embedding Encoder::encode(const mtmd_input_chunk * image) const {
-    if (mtmd_decode_use_non_causal(mtmd_, image)) throw EncodeError{"this model attends to images without a causal mask, which is not supported yet", true};
-
     Embedding out;
     out.n_rows = static_cast<uint32_t>(mtmd_input_chunk_get_n_tokens(image));
     if (mrope_) {

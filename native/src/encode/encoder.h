@@ -42,6 +42,8 @@ public:
     Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads);
 
     bool has_vision() const { return vision_; }
+    // Whether the language model must see a picture's tokens at once, each of them all others.
+    bool attends_freely() const { return attends_freely_; }
     bool has_audio() const { return sound_ != nullptr; }
     // The sound encoder, and its line in the registry. Throw EncodeError, with the reason, where there is none.
     const SoundEncoder & sound() const;
@@ -59,6 +61,7 @@ private:
 
     mtmd_context * mtmd_;
     bool vision_ = false;
+    bool attends_freely_ = false;
     bool cuts_ = false;  // pictures into a source image and slices
     bool mrope_;
     uint32_t n_embd_;
@@ -66,5 +69,8 @@ private:
     std::unique_ptr<SoundEncoder> sound_;  // null: the model has none that can be used
     std::string why_no_audio_ = "the model has no audio encoder";
 };
+
+// Tokens of the largest picture that the language model must see at once; 0: it need not.
+uint32_t largest_whole_picture(const mtmd_context * mtmd);
 
 }  // namespace ot

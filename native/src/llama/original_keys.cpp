@@ -54,6 +54,11 @@ bool OriginalKeys::allocate() {
     return true;
 }
 
+void OriginalKeys::give_up() {
+    storage_.reset();
+    refused_ = true;
+}
+
 ggml_tensor * OriginalKeys::tensor(uint32_t layer) const { return storage_->by_layer.at(layer); }
 
 uint64_t OriginalKeys::bytes() const {

@@ -24,6 +24,8 @@ public:
 
     // Makes the tensors if they aren't there yet; false when memory doesn't suffice (and from then on).
     bool allocate();
+    // As if memory didn't suffice: where another cache of the same tokens has none for its own. REQUIRES: no cell has a slot.
+    void give_up();
 
     // [row width, n_slots] of the layer's key type. REQUIRES: allocate() succeeded.
     ggml_tensor * tensor(uint32_t layer) const;

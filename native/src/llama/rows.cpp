@@ -20,6 +20,8 @@ constexpr int32_t kFarthestShift = (1 << 30) - 1;  // and as far again back to p
 
 // What is known of how keys are stored, bit by bit. The first two of `turned`.
 constexpr uint32_t kRotationFollows = 4;  // rotation_id and the context's size
+constexpr uint32_t kRowsFollow = 8;       // behind these, those of another cache
+constexpr uint32_t kStateFollows = 16;    // behind these, the recurrent layers' state
 
 // Consecutive cells [begin, begin + length), whose first is row `row` of what is saved.
 struct Run {
@@ -65,6 +67,8 @@ uint32_t turned(llama_kv_cache & cache) {
     return (cache.build_input_k_rot(scratch.get()) ? 1u : 0u) | (cache.build_input_v_rot(scratch.get()) ? 2u : 0u);
 }
 
+uint32_t bits_of(const Following & following) { return (following.rows ? kRowsFollow : 0) | (following.state ? kStateFollows : 0); }
+
 void get_rows(const ggml_tensor * tensor, size_t row_bytes, const std::vector<Run> & runs, uint8_t * to) {
     for (const Run & run : runs) ggml_backend_tensor_get(tensor, to + run.row * row_bytes, run.begin * row_bytes, run.length * row_bytes);
 }
@@ -98,7 +102,8 @@ void set_columns(ggml_tensor * values, const std::vector<uint32_t> & cells, std:
 
 }  // namespace
 
-void write_rows(const llama_context & context, llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells, ByteWriter & out) {
+void write_rows(const llama_context & context, llama_kv_cache & cache, const OriginalKeys & original_keys, const std::vector<uint32_t> & cells,
+                const Following & following, ByteWriter & out) {
     const std::vector<uint32_t> layers = cache.get_layer_ids();
     const std::vector<Run> runs = runs_of(cells);
     std::vector<uint32_t> slots;
@@ -109,7 +114,7 @@ void write_rows(const llama_context & context, llama_kv_cache & cache, const Ori
         slots.push_back(static_cast<uint32_t>(original_keys.slot(cells[i])));
     }
 
-    out.put(turned(cache) | kRotationFollows);
+    out.put(turned(cache) | kRotationFollows | bits_of(following));
     out.put(rotation_id(context, layers));
     out.put(context.get_cparams().n_ctx_seq);
     out.put(static_cast<uint32_t>(layers.size()));
@@ -146,16 +151,17 @@ void write_rows(const llama_context & context, llama_kv_cache & cache, const Ori
     }
 }
 
-SavedRows SavedRows::parse(const llama_context & context, llama_kv_cache & cache, uint32_t n_rows, ByteReader & in) {
+SavedRows SavedRows::parse(const llama_context & context, llama_kv_cache & cache, uint32_t n_rows, const Following & following, ByteReader & in) {
     const std::vector<uint32_t> layers = cache.get_layer_ids();
     const auto stored = in.get<uint32_t>();
-    const uint32_t saved_turned = stored & ~kRotationFollows;
+    const uint32_t saved_turned = stored & ~(kRotationFollows | kRowsFollow | kStateFollows);
     const bool has_rotation = (stored & kRotationFollows) != 0;  // older files know nothing of it
     const auto saved_rotation = has_rotation ? in.get<uint64_t>() : 0;
     const auto saved_ctx = has_rotation ? in.get<uint32_t>() : 0;
     const auto n_layers = in.get<uint32_t>();
     const auto saved_rows = in.get<uint32_t>();
     const uint32_t n_untouched = in.get_count(sizeof(uint32_t) + sizeof(int32_t));
+    if ((stored & (kRowsFollow | kStateFollows)) != bits_of(following)) throw StateError{"it was saved with a model of another kind of memory"};
     if (n_layers != layers.size()) {
         throw StateError{"it was saved with a model of " + std::to_string(n_layers) + " layers, this one has " + std::to_string(layers.size())};
     }

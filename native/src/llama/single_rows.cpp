@@ -18,6 +18,8 @@ namespace {
 
 // One layer's part of a row.
 struct Part {
+    const CachePart * cache;
+    uint32_t layer;
     ggml_tensor * keys;
     ggml_tensor * values;
     size_t key_bytes, value_bytes;
@@ -29,14 +31,16 @@ struct Parts {
     size_t row = 0;  // bytes
 };
 
-Parts parts_of(llama_kv_cache & cache) {
+Parts parts_of(const CacheHandle & handle) {
     Parts parts;
-    for (const uint32_t layer : cache.get_layer_ids()) {
-        ggml_tensor * keys = cache.get_k_storage(static_cast<int32_t>(layer));
-        ggml_tensor * values = value_storage(cache, layer);
-        const size_t key_bytes = ggml_row_size(keys->type, keys->ne[0]), value_bytes = ggml_row_size(values->type, values->ne[0]);
-        parts.layers.push_back({keys, values, key_bytes, value_bytes, parts.row});
-        parts.row += key_bytes + value_bytes;
+    for (const auto & part : handle.parts()) {
+        for (const uint32_t layer : part->layers()) {
+            ggml_tensor * keys = part->keys(layer);
+            ggml_tensor * values = value_storage(part->cache(), layer);
+            const size_t key_bytes = ggml_row_size(keys->type, keys->ne[0]), value_bytes = ggml_row_size(values->type, values->ne[0]);
+            parts.layers.push_back({part.get(), layer, keys, values, key_bytes, value_bytes, parts.row});
+            parts.row += key_bytes + value_bytes;
+        }
     }
     return parts;
 }
@@ -115,33 +119,34 @@ void to_floats(ggml_type type, const uint8_t * from, float * to, int64_t n) {
 
 }  // namespace
 
-size_t row_size(const CacheHandle & cache) { return parts_of(cache.inner()).row; }
+size_t row_size(const CacheHandle & cache) { return parts_of(cache).row; }
 
 SingleRows read_single_rows(const CacheHandle & cache, const std::vector<uint32_t> & cells) {
     cache.synchronize();
-    const OriginalKeys & original_keys = cache.original_keys();
-    const Parts parts = parts_of(cache.inner());
+    const OriginalKeys & original_keys = cache.parts().front()->original_keys();  // caches put aside the same tokens' keys
+    const Parts parts = parts_of(cache);
     const bool transposed = cache.transposed_values();
     SingleRows rows;
     rows.bytes.resize(cells.size() * parts.row);
-    std::vector<uint32_t> slots;
+    std::vector<uint32_t> kept_cells, slots;
     std::vector<size_t> kept;  // tokens whose original key was put aside
     for (size_t i = 0; i < cells.size(); ++i) {
         rows.shifted_by.push_back(original_keys.has(cells[i]) ? original_keys.shifted_by(cells[i]) : 0);
         if (!original_keys.has(cells[i])) continue;
         kept.push_back(i);
-        slots.push_back(static_cast<uint32_t>(original_keys.slot(cells[i])));
+        kept_cells.push_back(cells[i]);
     }
     std::vector<uint8_t> scratch;
-    for (size_t layer = 0; layer < parts.layers.size(); ++layer) {
-        const Part & part = parts.layers[layer];
+    for (const Part & part : parts.layers) {
         uint8_t * to = rows.bytes.data() + part.offset;
         if (kept.size() < cells.size()) {
             get_all(part.keys, part.key_bytes, cells, scratch);
             for (size_t i = 0; i < cells.size(); ++i) std::memcpy(to + i * parts.row, scratch.data() + i * part.key_bytes, part.key_bytes);
         }
         if (!kept.empty()) {
-            get_all(original_keys.tensor(cache.inner().get_layer_ids()[layer]), part.key_bytes, slots, scratch);
+            slots.clear();
+            for (const uint32_t cell : kept_cells) slots.push_back(static_cast<uint32_t>(part.cache->original_keys().slot(cell)));
+            get_all(part.cache->original_keys().tensor(part.layer), part.key_bytes, slots, scratch);
             for (size_t i = 0; i < kept.size(); ++i) std::memcpy(to + kept[i] * parts.row, scratch.data() + i * part.key_bytes, part.key_bytes);
         }
         get_values(part.values, part.value_bytes, transposed, cells, scratch);
@@ -153,7 +158,7 @@ SingleRows read_single_rows(const CacheHandle & cache, const std::vector<uint32_
 
 void write_single_rows(const CacheHandle & cache, const std::vector<uint32_t> & cells, const std::vector<uint8_t> & bytes) {
     cache.synchronize();
-    const Parts parts = parts_of(cache.inner());
+    const Parts parts = parts_of(cache);
     if (bytes.size() != cells.size() * parts.row) throw std::length_error("archived rows are of another size than the cache's");
     std::vector<uint8_t> scratch;
     for (const Part & part : parts.layers) {
@@ -170,15 +175,13 @@ void write_single_rows(const CacheHandle & cache, const std::vector<uint32_t> & 
 
 std::vector<float> bare_keys(const CacheHandle & cache, const llama_context & context, uint32_t layer, const std::vector<uint8_t> & bytes,
                              const std::vector<RotaryPlace> & places) {
-    const Parts parts = parts_of(cache.inner());
-    const std::vector<uint32_t> layers = cache.inner().get_layer_ids();
+    const Parts parts = parts_of(cache);
     const Rotation rotation{context, layer};
     const uint32_t n_heads = context.get_model().hparams.n_head_kv(layer);
-    const uint32_t block = hadamard_block(cache.inner());
     std::vector<float> keys;
-    for (size_t i = 0; i < layers.size(); ++i) {
-        if (layers[i] != layer) continue;
-        const Part & part = parts.layers[i];
+    for (const Part & part : parts.layers) {
+        if (part.layer != layer) continue;
+        const uint32_t block = hadamard_block(part.cache->cache());
         const auto width = static_cast<size_t>(part.keys->ne[0]);
         keys.resize(places.size() * width);
         for (size_t token = 0; token < places.size(); ++token) {

@@ -50,7 +50,7 @@ void Session::restore(ByteReader & in) {
     }
     require_rest();
     History history = read_history(in, mrope(), n_cells(), history_.settings());
-    const SavedRows rows = cache_->parse(history.ledger().tokens(), in);
+    const SavedMemory rows = cache_->parse(history.ledger().tokens(), in);
     if (in.left() != 0) throw StateError{"it is longer than it should be"};
 
     broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart

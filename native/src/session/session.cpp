@@ -31,6 +31,23 @@ std::unique_ptr<CacheHandle> take_over(llama_context & context, const SessionSet
     return handle;
 }
 
+// While it lives, tokens see all others of their batch.
+class Unmasked {
+public:
+    Unmasked(llama_context & context, bool on) : context_(context), on_(on) {
+        if (on_) llama_set_causal_attn(&context_, false);
+    }
+    ~Unmasked() {
+        if (on_) llama_set_causal_attn(&context_, true);
+    }
+    Unmasked(const Unmasked &) = delete;
+    Unmasked & operator=(const Unmasked &) = delete;
+
+private:
+    llama_context & context_;
+    bool on_;
+};
+
 // Without flash attention the span is what attention costs.
 HistorySettings with_kernel(HistorySettings settings, const llama_context & context) {
     if (!uses_flash_attention(context)) settings.cost.kernel = Kernel::Span;
@@ -190,28 +207,18 @@ void Session::make_room(uint32_t n) {
 
 void Session::decode(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits) {
     logits_ready_ = false;
+    // Tokens of an answer, one by one, aren't worth a copy of what recurrent layers know: nothing interrupts them.
+    if (cache_) cache_->begin_unit(abortable_ || unit.size() > 1);
     const uint32_t n_batch = llama_n_batch(&context_);
-    // With rows in it the whole unit is one batch of rows where the model allows; else runs of tokens and rows alternate.
-    const bool all_rows = unit.has_rows() && rows_as_tokens_;
-    size_t row = 0;
     try {
         const Position last = positions.back().t;  // positions never decrease
         if (n_learned_positions_ > 0 && last >= static_cast<Position>(n_learned_positions_)) {  // where llama.cpp aborts
             throw Failure{OT_ERR_NO_ROOM, "the model knows " + std::to_string(n_learned_positions_) + " positions and no more"};
         }
-        for (uint32_t begin = 0; begin < unit.size();) {
+        for (const DecodeRun & run : decode_runs(unit, {rows_as_tokens_, encoder_.attends_freely(), n_batch})) {
             // Backends other than the CPU don't ask in mid-graph.
             if (abortable_ && interrupted_.load(std::memory_order_relaxed)) throw Failure{OT_ERR_INTERRUPTED, "interrupted"};
-            const bool rows = all_rows || unit.tokens[begin] == kNoToken;
-            uint32_t end = begin;
-            size_t next_row = row;
-            while (end < unit.size() && end - begin < n_batch && (all_rows || (unit.tokens[end] == kNoToken) == rows)) {
-                next_row += unit.tokens[end] == kNoToken;
-                ++end;
-            }
-            decode_run(unit, positions, cells, begin, end, rows, row, want_logits && end == unit.size());
-            row = next_row;
-            begin = end;
+            decode_run(unit, positions, cells, run, want_logits && run.end == unit.size());
         }
     } catch (...) {
         take_back(cells, positions.front().t);
@@ -224,9 +231,16 @@ void Session::count_attention() {
     if (counts_attention()) history_.attend(probe_.take_sums());
 }
 
-void Session::decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
-                         uint32_t end, bool as_rows, size_t first_row, bool want_logits) {
+void Session::decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, const DecodeRun & run,
+                         bool want_logits) {
+    const auto [begin, end, as_rows, freely, first_row] = run;
     const uint32_t n = end - begin;
+    const uint32_t at_once = std::min(llama_n_ubatch(&context_), llama_n_batch(&context_));
+    if (freely && n > at_once) {  // at which llama.cpp aborts
+        throw Failure{OT_ERR_UNSUPPORTED, "a picture of " + std::to_string(n) + " tokens, which this model must see as a whole, is more than the context takes at once (" +
+                                              std::to_string(at_once) + ")"};
+    }
+    const Unmasked unmasked{context_, freely};
     const bool four = as_rows && mrope();  // t, y, x and an unused fourth, one section after the other
     std::vector<llama_pos> pos(static_cast<size_t>(n) * (four ? 4 : 1), 0);
     std::vector<int32_t> n_seq(n, 1);
@@ -236,6 +250,7 @@ void Session::decode_run(const PendingUnit & unit, const std::vector<TokenPositi
     std::vector<llama_token> tokens;
     std::vector<float> rows;
     if (want_logits) output.back() = 1;
+    size_t next_row = first_row;
     for (uint32_t i = 0; i < n; ++i) {
         const TokenPosition & p = positions[begin + i];
         pos[i] = p.t;
@@ -249,7 +264,7 @@ void Session::decode_run(const PendingUnit & unit, const std::vector<TokenPositi
         } else if (token != kNoToken) {
             token_rows_.append(token, rows);
         } else {
-            const auto from = unit.rows.begin() + static_cast<std::ptrdiff_t>(first_row++ * n_embd_);
+            const auto from = unit.rows.begin() + static_cast<std::ptrdiff_t>(next_row++ * n_embd_);
             rows.insert(rows.end(), from, from + n_embd_);
         }
     }
@@ -278,7 +293,9 @@ void Session::take_back(const std::vector<Cell> & cells, Position from) {
     probe_.take_sums();  // of what is taken back, nothing counts
     if (cache_) {
         cache_->place_next({});
+        const bool is_back = cache_->undo_unit();
         cache_->remove(cells);  // stock removal goes by position, which would hit the unit's earlier batches
+        if (!is_back) broken_ = true;
     } else if (!llama_memory_seq_rm(llama_get_memory(&context_), 0, from, -1)) {
         broken_ = true;  // recurrent state can't go back by a few tokens
     }
@@ -356,7 +373,7 @@ std::string Session::mismatch() const {
     for (Cell cell = 0; cell < n_cells(); ++cell) {
         if (!seen[cell] && !cache_->is_empty(cell)) return "cell " + std::to_string(cell) + " is in use, but not in the ledger";
     }
-    return "";
+    return cache_->disagreement();
 }
 
 }  // namespace ot

@@ -8,6 +8,7 @@
 #include "llama/memory.h"
 #include "llama/rotation.h"
 #include "llama/token_rows.h"
+#include "session/decode_runs.h"
 #include "session/pending_unit.h"
 #include "session/history.h"
 #include "session/recall.h"
@@ -156,8 +157,8 @@ private:
     void make_room(uint32_t n);
     // Decodes a pending unit whose spans were laid out into `cells`; on failure every cell of it is empty again.
     void decode(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, bool want_logits);
-    void decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, uint32_t begin,
-                    uint32_t end, bool as_rows, size_t first_row, bool want_logits);
+    void decode_run(const PendingUnit & unit, const std::vector<TokenPosition> & positions, const std::vector<Cell> & cells, const DecodeRun & run,
+                    bool want_logits);
     void take_back(const std::vector<Cell> & cells, Position from);
     bool counts_attention() const { return reads_attention(history_.settings().pick); }
     void count_attention();  // of what was decoded last
