@@ -1,22 +1,82 @@
 #include "llama/recurrent_state.h"
 
 #include "llama-context.h"
+#include "llama-io.h"
 #include "llama-memory-recurrent.h"
 
-#include <llama.h>
+#include <ggml-backend.h>
+
+#include <cstring>
+#include <exception>
+#include <stdexcept>
 
 namespace ot {
+namespace {
 
-// `PARTIAL_ONLY` leaves out what can be removed by position: of a hybrid, the attention layers' part.
+class Writer final : public llama_io_write_i {
+public:
+    explicit Writer(std::vector<uint8_t> & to) : to_(to) { to_.clear(); }
+
+    void write(const void * from, size_t n) override {
+        if (n > 0) std::memcpy(grow(n), from, n);
+    }
+    void write_tensor(ggml_tensor * tensor, size_t offset, size_t n) override {
+        if (n > 0) ggml_backend_tensor_get(tensor, grow(n), offset, n);
+    }
+    size_t n_bytes() override { return to_.size(); }
+
+private:
+    uint8_t * grow(size_t n) {
+        to_.resize(to_.size() + n);
+        return to_.data() + to_.size() - n;
+    }
+
+    std::vector<uint8_t> & to_;
+};
+
+class Reader final : public llama_io_read_i {
+public:
+    Reader(const uint8_t * from, size_t n) : from_(from), size_(n) {}
+
+    void read(void * to, size_t n) override {
+        const uint8_t * bytes = take(n);
+        if (n > 0) std::memcpy(to, bytes, n);
+    }
+    void read_tensor(ggml_tensor * tensor, size_t offset, size_t n) override {
+        const uint8_t * bytes = take(n);
+        if (n > 0) ggml_backend_tensor_set(tensor, bytes, offset, n);
+    }
+    size_t n_bytes() override { return read_; }
+
+private:
+    const uint8_t * take(size_t n) {
+        if (n > size_ - read_) throw std::runtime_error("the state ends too early");
+        read_ += n;
+        return from_ + (read_ - n);
+    }
+
+    const uint8_t * from_;
+    size_t size_;
+    size_t read_ = 0;
+};
+
+}  // namespace
+
 void RecurrentState::copy(std::vector<uint8_t> & to) const {
     context_.synchronize();
-    to.resize(llama_state_seq_get_size_ext(&context_, 0, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY));
-    to.resize(llama_state_seq_get_data_ext(&context_, to.data(), to.size(), 0, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY));
+    Writer writer{to};
+    memory_.state_write(writer, 0);
 }
 
 bool RecurrentState::bring_back(const uint8_t * bytes, size_t n) {
     context_.synchronize();
-    return n > 0 && llama_state_seq_set_data_ext(&context_, bytes, n, 0, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) == n;
+    Reader reader{bytes, n};
+    try {
+        memory_.state_read(reader, 0);
+    } catch (const std::exception &) {
+        return false;
+    }
+    return reader.n_bytes() == n;
 }
 
 int32_t RecurrentState::position() const { return memory_.seq_pos_max(0); }

@@ -15,7 +15,8 @@ class RecurrentState {
 public:
     RecurrentState(llama_context & context, llama_memory_recurrent & memory) : context_(context), memory_(memory) {}
 
-    // All of it as bytes, in llama.cpp's format. Bit by bit the same after bring_back().
+    // All of it as bytes, in the format of the memory itself (llama_state_seq_get_data with PARTIAL_ONLY would add the rows of
+    // layers that see a window). Bit by bit the same after bring_back().
     void copy(std::vector<uint8_t> & to) const;
     // false: they are not such a state of this model, and what there is now is unknown.
     bool bring_back(const uint8_t * bytes, size_t n);
