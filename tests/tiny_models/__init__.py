@@ -8,6 +8,7 @@ from tiny_models.cogvlm import write_cogvlm
 from tiny_models.common import HEAD_DIM, N_EMBD, N_FF, N_HEAD, N_HEAD_KV, N_VOCAB
 from tiny_models.cutting import write_cutting_encoder, write_tiling_encoder
 from tiny_models.deepseek_ocr import write_deepseek_ocr
+from tiny_models.gemma_vision import write_gemma3_encoder
 from tiny_models.hybrid import write_lfm2, write_qwen35
 from tiny_models.latent import write_latent_model
 from tiny_models.learned import write_learned_model
@@ -31,6 +32,7 @@ __all__ = [
     "write_cutting_encoder",
     "write_deepseek_ocr",
     "write_gemma3",
+    "write_gemma3_encoder",
     "write_gemma4",
     "write_latent_model",
     "write_learned_model",

@@ -9,15 +9,28 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 namespace ot {
 namespace {
 
-// llama.cpp calls queries `Qcur-<layer>`, before their rotation as after it.
+// What llama.cpp's models call a layer's rotated queries, before `-<layer>`; LFM2 names what it rotates alone.
+constexpr const char * kNames[] = {"Qcur", "Qcur_pos", "Qcur_rope", "Qcur-post-rope"};
+constexpr const char * kNamesBefore[] = {"model.layers.{}.self_attn.q_layernorm"};
+
+template <size_t N>
+int layer_by_name(const ggml_tensor & node, const char * const (&names)[N]) {
+    const char * dash = std::strrchr(node.name, '-');
+    if (!dash) return -1;
+    const std::string_view name{node.name, static_cast<size_t>(dash - node.name)};
+    return std::find(std::begin(names), std::end(names), name) != std::end(names) ? std::atoi(dash + 1) : -1;
+}
+
 int layer_of(const ggml_tensor & node) {
-    constexpr char name[] = "Qcur-";
-    if (node.op != GGML_OP_ROPE || node.type != GGML_TYPE_F32 || std::strncmp(node.name, name, sizeof(name) - 1) != 0) return -1;
-    return std::atoi(node.name + sizeof(name) - 1);
+    if (node.op != GGML_OP_ROPE || node.type != GGML_TYPE_F32) return -1;
+    const int layer = layer_by_name(node, kNames);
+    return layer >= 0 || !node.src[0] ? layer : layer_by_name(*node.src[0], kNamesBefore);
 }
 
 }  // namespace

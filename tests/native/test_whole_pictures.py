@@ -1,0 +1,168 @@
+"""Models that must see a picture as a whole: its tokens attend to each other whichever comes first, everything else doesn't."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from random_stream import PROBE, Part, Running, Stream
+from stock_context import StockContext
+from test_exactness import LOGITS_TOLERANCE
+from tiny_models import write_attention_model, write_gemma3, write_gemma3_encoder
+
+from omnitide_cli.errors import ModelError
+from omnitide_cli.runtime.model import UBATCH, Model
+from omnitide_cli.runtime.native import ffi, lib, llama
+from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+
+SIDE, TOKENS = 224, 16
+N_CTX = 512
+FULL = EngineOptions(policy="full", cache_type="f16", flash_attn="off")
+MARKS = [3, 4]
+Rows = NDArray[np.float32]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
+    folder = tmp_path_factory.mktemp("whole")
+    words = write_attention_model(folder / "words.gguf", "qwen3", names=("<start_of_image>", "<end_of_image>"))
+    model = write_gemma3(folder / "m.gguf", tokenizer_of=words)
+    return ModelFiles("gemma3", model, write_gemma3_encoder(folder / "v.gguf", side=SIDE))
+
+
+def picture(seed: int = 0) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+
+
+def in_order(*parts: Part) -> list[tuple[Part, NDArray[np.int64]]]:
+    """Each with consecutive places."""
+    at, out = 0, []
+    for part in parts:
+        t = np.arange(at, at + len(part))
+        out.append((part, np.stack([t, t, t], axis=1)))
+        at += len(part)
+    return out
+
+
+def stock_logits(model: Model, rows: Rows, *, causal: bool) -> Rows:
+    stock = StockContext(model, FULL, N_CTX)
+    text = Part("boundary", tuple(MARKS))
+    for part, places in in_order(text, Part("image", rows=rows), text, Part("text", tuple(PROBE))):
+        stock.decode(part, places, causal=causal or part.rows is None)
+    found = stock.logits()
+    stock.close()
+    return found
+
+
+@pytest.mark.parametrize(("cache_type", "flash_attn"), [("f16", "off"), ("f16", "on"), ("q8_0", "on")])
+def test_a_picture_is_seen_as_stock_llama_cpp_sees_it(files: ModelFiles, cache_type: str, flash_attn: str) -> None:
+    options = replace(FULL, cache_type=cache_type, flash_attn=flash_attn)
+    running = Running.open(files.model, options, N_CTX, mmproj=files.mmproj)
+    (part,), _, rows = running.session.encode_image(picture(), running.model.n_embd)
+    assert part.length == TOKENS
+    running.session.begin("media")
+    running.session.add_tokens("boundary", MARKS)
+    running.session.add_image(picture())
+    running.session.add_tokens("boundary", MARKS)
+    running.session.commit()
+    found = running.probe()
+    whole = stock_logits(running.model, rows, causal=False)
+    masked = stock_logits(running.model, rows, causal=True)
+    assert llama.llama_model_n_embd_inp(running.model._model) == rows.shape[1]  # noqa: SLF001
+    running.close()
+    largest = np.abs(whole).max()
+    assert np.abs(found - whole).max() / largest < LOGITS_TOLERANCE[cache_type] * (1 if cache_type == "f16" else 3)
+    assert np.abs(found - masked).max() / largest > 0.05, "it makes a difference"
+
+
+def test_stock_mtmd_says_the_same(files: ModelFiles) -> None:
+    """Its own helper, as it would feed the same picture."""
+    mtmd: Any = __import__("llama_cpp.mtmd_cpp", fromlist=["mtmd_cpp"])
+    running = Running.open(files.model, FULL, N_CTX, mmproj=files.mmproj)
+    address = ctypes.c_void_p(running.model.mtmd_address)
+    assert mtmd.mtmd_decode_use_non_causal(address, None)
+    running.close()
+
+
+def test_sound_and_text_stay_masked(files: ModelFiles) -> None:
+    """Rows of sound in one batch with nothing after them say what they say one by one."""
+    logits = []
+    rows = np.random.default_rng(1).standard_normal((12, 256)).astype(np.float32)
+    for step in (12, 1):
+        running = Running.open(files.model, replace(FULL, cache_type="f32"), N_CTX, mmproj=files.mmproj)
+        for first in range(0, 12, step):
+            running.session.begin("media")
+            running.session.add_rows("audio", rows[first : first + step])
+            running.session.commit()
+        logits.append(running.probe())
+        running.close()
+    assert np.abs(logits[0] - logits[1]).max() < 1e-3 * np.abs(logits[0]).max()
+
+
+def test_pictures_in_a_row_do_not_see_each_other(files: ModelFiles) -> None:
+    rows = np.random.default_rng(2).standard_normal((2 * TOKENS, 256)).astype(np.float32)
+    logits = []
+    for units in (1, 2):
+        running = Running.open(files.model, FULL, N_CTX, mmproj=files.mmproj)
+        for unit in range(units):
+            running.session.begin("media")
+            for half in range(2) if units == 1 else (unit,):
+                running.session.add_rows("image", rows[half * TOKENS : (half + 1) * TOKENS], width=4)
+            running.session.commit()
+        logits.append(running.probe())
+        running.close()
+    np.testing.assert_array_equal(logits[0], logits[1])
+
+
+def test_the_context_takes_the_largest_picture_at_once(files: ModelFiles, tmp_path: Path) -> None:
+    large = write_gemma3_encoder(tmp_path / "large.gguf", side=14 * 4 * 24)  # 576 tokens
+    for mmproj, tokens in ((files.mmproj, TOKENS), (large, 576)):
+        model = Model(ModelFiles("gemma3", files.model, mmproj), FULL)
+        assert lib.ot_largest_whole_picture(ffi.cast("void *", model.mtmd_address)) == tokens
+        context = model.new_context(FULL, 1024)
+        assert llama.llama_n_ubatch(context) == max(UBATCH, tokens)
+        llama.llama_free(context)
+        model.close()
+    assert lib.ot_largest_whole_picture(ffi.NULL) == 0
+
+
+def test_a_picture_larger_than_that_is_refused_and_taken_back(files: ModelFiles) -> None:
+    running = Running.open(
+        files.model, replace(FULL, high_watermark=1600, low_watermark=1500), 2048, mmproj=files.mmproj
+    )
+    before = running.session.save()
+    rows = np.random.default_rng(3).standard_normal((UBATCH + 1, 256)).astype(np.float32)
+    running.session.begin("media")
+    running.session.add_tokens("boundary", MARKS)
+    running.session.add_rows("image", rows, width=27)
+    with pytest.raises(ModelError, match=f"picture of {UBATCH + 1} tokens"):
+        running.session.commit()
+    running.session.check()
+    np.testing.assert_array_equal(running.session.save(), before)
+    running.session.begin("media")
+    running.session.add_rows("image", rows[:-1], width=27)
+    running.session.commit()
+    assert np.isfinite(running.probe()).all()
+    running.close()
+
+
+@pytest.mark.parametrize("policy", ["omnipick", "h2o"])
+def test_a_stream_of_pictures_presses_on(files: ModelFiles, policy: str) -> None:
+    options = EngineOptions(
+        policy=policy, flash_attn="off", high_watermark=380, low_watermark=240, recent_units=2, text_budget=40
+    )
+    running = Running.open(files.model, options, N_CTX, mmproj=files.mmproj)
+    stream = Stream(running, seed=1)
+    stream.system()
+    assert stream.run(26) >= 3
+    running.session.begin("media")
+    running.session.add_image(picture())
+    running.session.commit()
+    running.session.check()
+    assert np.isfinite(running.probe()).all()
+    running.close()
