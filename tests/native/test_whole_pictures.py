@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from random_stream import PROBE, Part, Running, Stream
 from stock_context import StockContext
 from test_exactness import LOGITS_TOLERANCE
+from test_slices import stock_chunks
 from tiny_models import write_attention_model, write_gemma3, write_gemma3_encoder
 
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.model import UBATCH, Model
 from omnitide_cli.runtime.native import ffi, lib, llama
+from omnitide_cli.runtime.native import mtmd as typed_mtmd
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 
 SIDE, TOKENS = 224, 16
@@ -25,6 +27,8 @@ N_CTX = 512
 FULL = EngineOptions(policy="full", cache_type="f16", flash_attn="off")
 MARKS = [3, 4]
 Rows = NDArray[np.float32]
+
+mtmd: Any = typed_mtmd  # its declarations ask for a check of every pointer
 
 
 @pytest.fixture(scope="module")
@@ -73,20 +77,44 @@ def test_a_picture_is_seen_as_stock_llama_cpp_sees_it(files: ModelFiles, cache_t
     found = running.probe()
     whole = stock_logits(running.model, rows, causal=False)
     masked = stock_logits(running.model, rows, causal=True)
-    assert llama.llama_model_n_embd_inp(running.model._model) == rows.shape[1]  # noqa: SLF001
     running.close()
     largest = np.abs(whole).max()
     assert np.abs(found - whole).max() / largest < LOGITS_TOLERANCE[cache_type] * (1 if cache_type == "f16" else 3)
     assert np.abs(found - masked).max() / largest > 0.05, "it makes a difference"
 
 
-def test_stock_mtmd_says_the_same(files: ModelFiles) -> None:
-    """Its own helper, as it would feed the same picture."""
-    mtmd: Any = __import__("llama_cpp.mtmd_cpp", fromlist=["mtmd_cpp"])
+def test_the_model_reads_what_stock_mtmd_would_have_given_it(files: ModelFiles) -> None:
+    """Its marks, as llama.cpp's helper writes them, and the picture between them."""
+    model = Model(files, FULL)
+    model.open_context(FULL, N_CTX)
+    past = llama.llama_pos(0)
+    marks: list[list[int]] = []
+    with stock_chunks(model, picture(5)) as chunks:
+        for index in range(mtmd.mtmd_input_chunks_size(chunks)):
+            chunk = mtmd.mtmd_input_chunks_get(chunks, index)
+            if mtmd.mtmd_input_chunk_get_type(chunk) != mtmd.MTMD_INPUT_CHUNK_TYPE_TEXT:
+                continue
+            n = mtmd.mtmd_input_chunk_get_n_tokens(chunk)
+            marks.append(mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(ctypes.c_size_t()))[:n])
+        arguments = (model._mtmd, model._context, chunks, 0, 0, N_CTX, True, ctypes.byref(past))
+        assert mtmd.mtmd_helper_eval_chunks(*arguments) == 0
+    probe = (llama.llama_token * len(PROBE))(*PROBE)
+    assert llama.llama_decode(model._context, llama.llama_batch_get_one(probe, len(PROBE))) == 0
+    expected = np.ctypeslib.as_array(llama.llama_get_logits_ith(model._context, -1), (model.n_vocab,)).copy()
+    model.close()
+
     running = Running.open(files.model, FULL, N_CTX, mmproj=files.mmproj)
-    address = ctypes.c_void_p(running.model.mtmd_address)
-    assert mtmd.mtmd_decode_use_non_causal(address, None)
+    before, behind = marks
+    running.session.begin("media")
+    running.session.add_tokens("boundary", before)
+    running.session.add_image(picture(5))
+    running.session.add_tokens("boundary", behind)
+    running.session.commit()
+    assert running.session.snapshot().next_position == past.value
+    found = running.probe()
     running.close()
+    assert np.abs(expected).max() > 1.0
+    assert np.abs(found - expected).max() / np.abs(expected).max() < LOGITS_TOLERANCE["f16"]
 
 
 def test_sound_and_text_stay_masked(files: ModelFiles) -> None:
