@@ -50,6 +50,7 @@ EXACT: dict[str, Write] = {
     "qwen2vl": lambda path: write_attention_model(path, "qwen2vl"),
     "qwen2": lambda path: write_attention_model(path, "qwen2"),
     "qwen3": lambda path: write_attention_model(path, "qwen3"),
+    "qwen3vl": lambda path: write_attention_model(path, "qwen3vl"),
     "llama": lambda path: write_attention_model(path, "llama"),
     "gpt2": lambda path: write_learned_model(path, "gpt2"),
 }
@@ -168,14 +169,24 @@ def test_the_context_is_left_as_new(written: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "stock_memory"), [("cogvlm", False), ("cogvlm", True), ("qwen2", False), ("qwen2", True), ("gemma2", True)]
+    ("name", "stock_memory"),
+    [
+        ("cogvlm", False),
+        ("cogvlm", True),
+        ("qwen2", False),
+        ("qwen2", True),
+        ("qwen3vl", False),
+        ("gemma2", False),
+        ("gemma2", True),
+    ],
 )
 def test_text_beside_rows_is_what_it_is_alone(
     written: Callable[[str], Path], models: dict[str, Path], name: str, stock_memory: bool
 ) -> None:
     """CogVLM has other weights for rows: its text must be given as tokens, wherever it stands."""
     path = models[name] if name == "gemma2" else written(name)
-    rows = np.random.default_rng(0).standard_normal((3, 256)).astype(np.float32)
+    width = 3 * 256 if name == "qwen3vl" else 256
+    rows = np.random.default_rng(0).standard_normal((3, width)).astype(np.float32)
     logits = []
     for together in (True, False):
         running = opened_on_stock_memory(path, 256) if stock_memory else Running.open(path, FULL, 256)

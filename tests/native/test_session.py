@@ -21,10 +21,9 @@ from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 SMALL = EngineOptions(high_watermark=200, low_watermark=120, recent_units=1)
 
 
-@pytest.mark.parametrize(("arch", "words"), [("gemma2", "sliding-window"), ("mamba", "recurrent")])
-def test_memories_that_can_not_be_managed_are_named(models: dict[str, Path], arch: str, words: str) -> None:
-    with pytest.raises(ModelError, match=words) as refused:
-        Running.open(models[arch], SMALL, 512)
+def test_memories_that_can_not_be_managed_are_named(models: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match="recurrent state") as refused:
+        Running.open(models["mamba"], SMALL, 512)
     assert refused.value.hint
 
 

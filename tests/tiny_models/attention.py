@@ -10,7 +10,7 @@ import numpy as np
 
 from tiny_models.common import HEAD_DIM, N_EMBD, N_FF, N_HEAD, N_HEAD_KV, N_VOCAB, add_tokenizer, finish
 
-HEAD_NORMS = ("qwen3", "hunyuan-dense", "hunyuan_vl", "maincoder")
+HEAD_NORMS = ("qwen3", "qwen3vl", "hunyuan-dense", "hunyuan_vl", "maincoder")
 """Families with a norm of each head's queries and keys."""
 
 
@@ -24,7 +24,8 @@ def write_attention_model(
     words: Sequence[str] = (),
     seed: int = 0,
 ) -> Path:
-    """A decoder: `arch` is "qwen2vl" (M-RoPE), "qwen2", "qwen3" or "llama" (plain), or "gemma2" (sliding window).
+    """A decoder: `arch` is "qwen2vl" (M-RoPE), "qwen2", "qwen3" or "llama" (plain), "qwen3vl" (M-RoPE, and rows
+    of embeddings that hold more for later layers), or "gemma2" (sliding window).
 
     Or one whose keys don't shift as it describes them: "smollm3" (no rotation in every fourth layer), "baichuan" of 40
     layers (none at all), "hunyuan-dense", "hunyuan_vl", "maincoder" (a norm behind the rotation).
@@ -44,6 +45,9 @@ def write_attention_model(
     writer.add_rope_freq_base(1e6)
     if arch == "qwen2vl":
         writer.add_rope_dimension_sections([8, 12, 12, 0])
+    if arch == "qwen3vl":
+        writer.add_rope_dimension_sections([12, 10, 10, 0])
+        writer.add_uint32("qwen3vl.n_deepstack_layers", 2)
     if arch == "gemma2":
         writer.add_sliding_window(128)
         writer.add_key_length(HEAD_DIM)

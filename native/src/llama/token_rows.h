@@ -16,7 +16,8 @@ public:
     // model does nothing to token inputs that it does not do to embeddings.
     bool available() const { return available_; }
 
-    // Appends the token's row (n_embd floats). REQUIRES: available(), 0 <= token < vocabulary size.
+    // Appends the token's row, as long as those of embeddings: where these hold more for later layers (Qwen3-VL), a token's is
+    // zero there, as in llama.cpp's graph. REQUIRES: available(), 0 <= token < vocabulary size.
     void append(int32_t token, std::vector<float> & rows) const;
 
 private:
