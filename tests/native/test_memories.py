@@ -1,7 +1,7 @@
 """Models with a window in some layers, and hybrids with a recurrent state: managed as exactly as plain ones.
 
-Whatever a cached key went through, it is the one that the model computed, turned to the place that it has now. A hybrid's
-recurrent layers remember what was deleted, so that nothing but stock llama.cpp after the same removals is like it.
+Whatever a cached key went through, it is the one that the model computed, turned to the place that it has now. A
+hybrid's recurrent layers remember what was deleted, so that nothing but stock llama.cpp after the same removals is like it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from tiny_models import (
 
 from omnitide_cli.errors import ModelError, SessionFileError
 from omnitide_cli.runtime.model import Model
-from omnitide_cli.runtime.native import Interrupted, llama
+from omnitide_cli.runtime.native import Interrupted
+from omnitide_cli.runtime.native import llama as typed_llama
 from omnitide_cli.runtime.native_session import LAYOUTS, NativeSession
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.recall import Recall, RecallSettings
+
+llama: Any = typed_llama  # its declarations ask for a check of every pointer
 
 N_CTX = 512
 HISTORY: dict[str, Any] = {"high_watermark": 380, "low_watermark": 240, "recent_units": 2, "text_budget": 40}
@@ -54,7 +57,7 @@ MROPE = ["qwen35"]
 
 @dataclass(frozen=True)
 class Turning:
-    """How a layer turns its keys: dimensions of a head, how many of them turn, by which base; those beyond stand still."""
+    """How a layer turns its keys: dimensions of a head, how many turn, by which base; how many of those move."""
 
     head: int = HEAD_DIM
     n_rot: int = HEAD_DIM
@@ -130,12 +133,12 @@ def options(**other: object) -> EngineOptions:
     return EngineOptions(**{**HISTORY, **other})  # pyright: ignore[reportArgumentType]
 
 
-def pressed(path: Path, settings: EngineOptions, units: int = 26, *, n_ctx: int = N_CTX) -> tuple[Running, Recorded]:
+def pressed(path: Path, settings: EngineOptions, units: int = 26) -> tuple[Running, Recorded]:
     """A session whose history was cut, shifted and moved."""
-    running = Running.open(path, settings, n_ctx, page_size=16)
+    running = Running.open(path, settings, N_CTX, page_size=16)
     stream = Recorded(running, seed=1)
     stream.system()
-    assert stream.run(units) >= (3 if units > 20 else 2), "the stream must press hard enough"
+    assert stream.run(units) >= (5 if units > 40 else 2), "the stream must press hard enough"
     return running, stream
 
 
@@ -151,7 +154,7 @@ def hadamard(keys: NDArray[np.float64], head: int) -> NDArray[np.float64]:
 
 
 def worst_key(name: str, stream: Recorded, cache_type: str) -> tuple[float, int]:
-    """The largest error of all layers' cached keys, in steps; q8_0: of a row's root mean square. And how many shifted."""
+    """The largest error of all layers' keys, in steps (q8_0: a row's root mean square), and how many tokens shifted."""
     tokens = stream.running.session.tokens()
     layers, names = stream.cached(tokens)
     by = np.array([t - stream.computed[key][0] for t, key in zip(tokens[:, 1].tolist(), names, strict=True)])
@@ -196,7 +199,7 @@ def test_every_cached_key_is_the_one_computed_turned_to_its_place(
     written: Callable[[str], Path], name: str, policy: str, layout: str, cache: tuple[str, str]
 ) -> None:
     chosen = options(policy=policy, layout=layout, cache_type=cache[0], flash_attn=cache[1])
-    running, stream = pressed(written(name), chosen)
+    running, stream = pressed(written(name), chosen, 44)
     assert running.session.layers() == list(TURNINGS[name])
     worst, shifted = worst_key(name, stream, cache[0])
     print(name, policy, layout, cache, f"worst {worst:.2f} steps, {shifted} shifted")
@@ -211,7 +214,7 @@ def test_keys_of_the_first_layer_are_those_of_a_fresh_run(
     written: Callable[[str], Path], name: str, cache: tuple[str, str]
 ) -> None:
     chosen = options(cache_type=cache[0], flash_attn=cache[1])
-    running, stream = pressed(written(name), chosen)
+    running, stream = pressed(written(name), chosen, 44)
     fresh = Running.open(written(name), options(policy="full", cache_type=cache[0], flash_attn=cache[1]), N_CTX)
     stream.replay(fresh)
     tokens, again = running.session.tokens(), fresh.session.tokens()
@@ -229,12 +232,6 @@ def test_keys_of_the_first_layer_are_those_of_a_fresh_run(
 # --- logits
 
 
-def stretches(positions: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Runs of positions without a gap, end excluded; positions ascend."""
-    cuts = np.flatnonzero(np.diff(positions) > 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(positions, cuts)]
-
-
 @pytest.mark.parametrize(("name", "cache"), EACH_CACHE)
 @pytest.mark.parametrize("positions", ["sparse", "compact"])
 def test_logits_are_stocks_after_the_same_removals(
@@ -246,7 +243,7 @@ def test_logits_are_stocks_after_the_same_removals(
         pytest.skip("llama.cpp's shift rounds a quantised key anew each time, ours once")
     chosen = options(policy="fifo", positions=positions, cache_type=cache[0], flash_attn=cache[1])
     running = Running.open(written(name), chosen, N_CTX, page_size=16)
-    stock = StockContext(running.model, chosen, 4096)
+    stock = StockContext(running.model, chosen, 768)
     stream = Stream(running, seed=1)
     fed: set[int] = set()
     retentions = 0
@@ -259,8 +256,7 @@ def test_logits_are_stocks_after_the_same_removals(
                 continue
             fed.add(unit.id)
             first = 0
-            now = {u.id: u.tokens for u in running.session.units()}
-            places = running.session.tokens()[-now[unit.id] :, 1:]
+            places = running.session.tokens()[-unit.tokens :, 1:]  # one unit a step
             for part in stream.units[unit.id]:
                 stock.decode(part, places[first : first + len(part)])
                 first += len(part)
@@ -279,7 +275,7 @@ def test_logits_are_stocks_after_the_same_removals(
             starts[unit.id] = (int(own[0]), int(own[-1]) + 1)
         for unit_id, (begin, end) in starts.items():
             if unit_id not in kept:
-                stock.remove(begin, end if name not in MROPE else max(end, begin + 1))
+                stock.remove(begin, end)
         if positions == "compact":
             after = running.session.tokens()[:, 1]
             at = 0
@@ -495,10 +491,9 @@ def test_a_smaller_cache_for_the_window_is_refused_by_name(written: Callable[[st
     params: Any = llama.llama_context_default_params()
     params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = 4096, 64, 64, 1
     params.swa_full = False
-    model._others.append(llama.llama_init_from_model(model._model, params))  # noqa: SLF001
-    address = llama.ctypes.cast(model._others[-1], llama.ctypes.c_void_p).value  # noqa: SLF001
+    model._context = llama.llama_init_from_model(model._model, params)
     with pytest.raises(ModelError, match="swa_full"):
-        NativeSession(address, 0, settings, threads=2)
+        NativeSession(model.context_address, 0, settings, threads=2)
     model.close()
 
 
@@ -508,7 +503,7 @@ def test_a_windowed_hybrid_with_a_quantised_cache_is_refused(written: Callable[[
         Running.open(written("lfm2-window"), options(cache_type="q8_0", flash_attn="on"), N_CTX)
 
 
-def test_an_answer_on_a_hybrid_is_what_a_whole_prefill_says(written: Callable[[str], Path]) -> None:
+def test_a_hybrid_answers(written: Callable[[str], Path]) -> None:
     """Tokens of an answer go in one by one, without a copy of the state before each."""
     answers = []
     for name in ("qwen35", "lfm2"):

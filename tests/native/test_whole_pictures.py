@@ -1,4 +1,4 @@
-"""Models that must see a picture as a whole: its tokens attend to each other whichever comes first, everything else doesn't."""
+"""Models that must see a picture as a whole: its tokens attend to each other, whichever comes first."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def write_lfm2(
 ) -> Path:
     """Two short convolutions, then one layer of attention, which may see a `window` alone.
 
-    With a window llama.cpp describes those layers' rotary base as 10,000, whatever the file says, which its graph doesn't.
+    With a window llama.cpp describes those layers' rotary base as 10,000, whatever the file says; its graph doesn't.
     """
     heads = [N_HEAD_KV if layer % 3 == 2 else 0 for layer in range(layers)]
     writer = _writer(path, "lfm2", layers, heads, seed, tokenizer_of, base=1e4 if window else 1e6)
