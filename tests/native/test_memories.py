@@ -1,7 +1,7 @@
 """Models with a window in some layers, and hybrids with a recurrent state: managed as exactly as plain ones.
 
 Whatever a cached key went through, it is the one that the model computed, turned to the place that it has now. A
-hybrid's recurrent layers remember what was deleted, so that nothing but stock llama.cpp after the same removals is like it.
+hybrid's recurrent layers remember what was deleted: nothing but stock llama.cpp after the same removals is like it.
 """
 
 from __future__ import annotations
