@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,12 @@ def _home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMNITIDE_HOME", str(tmp_path_factory.mktemp("omnitide-home")))
         yield
+
+
+@pytest.fixture(scope="session")
+def tiny_family_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where tiny models of families (tiny_models.families) are written, each once a run."""
+    return tmp_path_factory.mktemp("families")
 
 
 def pytest_configure() -> None:

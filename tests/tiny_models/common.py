@@ -56,8 +56,13 @@ class TinyWriter(gguf.GGUFWriter):
         finish(self)
 
 
-def add_tokenizer(writer: gguf.GGUFWriter, names: Sequence[str], words: Sequence[str] = ()) -> None:
-    """Byte-level BPE with one merge (llama.cpp wants some), then names and words, then tokens that nothing makes."""
+def add_tokenizer(
+    writer: gguf.GGUFWriter, names: Sequence[str], words: Sequence[str] = (), *, eos: str = "<|im_end|>", bos: str = ""
+) -> None:
+    """Byte-level BPE with one merge (llama.cpp wants some), then names and words, then tokens that nothing makes.
+
+    `eos` and `bos` count where they are among the names; with `bos` the file asks for one before every text.
+    """
     shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in shown]
     letters = {byte: chr(byte) for byte in shown} | {byte: chr(256 + i) for i, byte in enumerate(others)}
@@ -70,8 +75,11 @@ def add_tokenizer(writer: gguf.GGUFWriter, names: Sequence[str], words: Sequence
     writer.add_token_list(tokens + [f"[unused{i}]" for i in range(spare)])
     writer.add_token_types(kinds + [gguf.TokenType.UNUSED] * spare)
     writer.add_token_merges(["t h"])
-    if "<|im_end|>" in names:
-        writer.add_eos_token_id(tokens.index("<|im_end|>"))
+    if eos in names:
+        writer.add_eos_token_id(tokens.index(eos))
+    if bos in names:
+        writer.add_bos_token_id(tokens.index(bos))
+        writer.add_add_bos_token(True)
 
 
 def copy_tokenizer(source: Path, writer: gguf.GGUFWriter) -> int:
