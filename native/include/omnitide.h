@@ -84,6 +84,30 @@ int32_t ot_planner(const char * name);
 const char * ot_policy_name(int32_t policy);
 const char * ot_planner_name(int32_t planner);
 
+// --- encoders --------------------------------------------------------------------------------------------------------
+
+enum ot_frames { OT_FRAMES_NONE, OT_FRAMES_FIXED, OT_FRAMES_PATCHES, OT_FRAMES_SLICES, OT_FRAMES_UNKNOWN };
+
+// What an mmproj file says of its encoders.
+typedef struct ot_encoders {
+    uint32_t size;          // bytes: sizeof(ot_encoders), a check that caller and library agree
+    char vision[48];        // libmtmd's name of what encodes pictures, "" without one
+    int32_t frames;         // OT_FRAMES_*: none; always side x side; the picture's own ratio; cut into slices; or cut as isn't known
+    uint32_t side;          // pixels of a side (FIXED, SLICES)
+    uint32_t multiple;      // pixels of a token's side (PATCHES)
+    uint32_t min_tokens;    // the fewest of a picture
+    uint32_t max_tokens;    // the most of a picture
+    uint32_t slice_tokens;  // of the source image, and of each slice (SLICES)
+    int32_t ends_rows;      // 1: each row of a picture's tokens has one more at its end
+    char audio[48];         // libmtmd's name of what encodes sound, "" without one
+    int32_t sound;          // the kind of sound encoder, as in ot_audio_format; -1: none here
+    uint32_t sound_tokens;  // tokens that a second of sound gives; 0: it can't be heard here
+    uint32_t n_embd;        // floats in a row of embeddings
+} ot_encoders;
+
+// Reads them from an mmproj file without loading a weight; llama.cpp's backends must be there. OT_ERR_UNSUPPORTED: it has none.
+int ot_encoders_read(const char * mmproj, ot_encoders * out);
+
 // --- session ---------------------------------------------------------------------------------------------------------
 
 typedef struct ot_session ot_session;

@@ -30,12 +30,24 @@ bool layout_as_expected(const mtmd_context * mtmd) {
 // MiniCPM-o up to 4.5.
 bool is_cutting_projector(projector_type type) { return type == PROJECTOR_TYPE_MINICPMV; }
 
+// Projectors of which the overview alone is taken, as the models' own recipes for video do: tiles come first, it is the last
+// image, and its marks are ours to write.
+bool is_overview_projector(projector_type type) { return type == PROJECTOR_TYPE_IDEFICS3; }
+
 struct FreeBitmap {
     void operator()(mtmd_bitmap * bitmap) const { mtmd_bitmap_free(bitmap); }
 };
 struct FreeChunks {
     void operator()(mtmd_input_chunks * chunks) const { mtmd_input_chunks_free(chunks); }
 };
+
+size_t last_image(const mtmd_input_chunks * chunks) {
+    size_t last = 0;
+    for (size_t i = 0; i < mtmd_input_chunks_size(chunks); ++i) {
+        if (mtmd_input_chunk_get_type(mtmd_input_chunks_get(chunks, i)) == MTMD_INPUT_CHUNK_TYPE_IMAGE) last = i;
+    }
+    return last;
+}
 
 }  // namespace
 
@@ -46,6 +58,7 @@ Encoder::Encoder(mtmd_context * mtmd, uint32_t n_embd, bool mrope, int threads)
     attends_freely_ = vision_ && mtmd_decode_use_non_causal(mtmd, nullptr);
     const bool as_expected = layout_as_expected(mtmd);
     cuts_ = vision_ && as_expected && is_cutting_projector(clip_get_projector_type(head_of(mtmd).vision));
+    overview_ = vision_ && as_expected && is_overview_projector(clip_get_projector_type(head_of(mtmd).vision));
     if (!mtmd_support_audio(mtmd)) return;
     if (!as_expected) {
         why_no_audio_ = "libmtmd is laid out differently than expected";
@@ -83,7 +96,8 @@ std::vector<Piece> Encoder::image(const uint8_t * rgb, uint32_t width, uint32_t 
 
     std::vector<Piece> pieces;
     bool any_image = false;
-    for (size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
+    const size_t n_chunks = mtmd_input_chunks_size(chunks.get());
+    for (size_t i = overview_ ? last_image(chunks.get()) : 0; i < n_chunks; ++i) {
         const mtmd_input_chunk * chunk = mtmd_input_chunks_get(chunks.get(), i);
         if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_IMAGE) {
             if (any_image && !cuts_) throw EncodeError{"this model cuts images into slices in a way that is not supported yet", true};

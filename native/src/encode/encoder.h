@@ -62,7 +62,8 @@ private:
     mtmd_context * mtmd_;
     bool vision_ = false;
     bool attends_freely_ = false;
-    bool cuts_ = false;  // pictures into a source image and slices
+    bool cuts_ = false;      // pictures into a source image and slices
+    bool overview_ = false;  // of what libmtmd cuts, the whole picture alone is taken
     bool mrope_;
     uint32_t n_embd_;
     const SoundEncoderEntry * sound_entry_ = nullptr;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,16 +119,14 @@ def write_plain(
 
 def write_key(writer: gguf.GGUFWriter, name: str, value: float | str | list[Any]) -> None:
     """One field, by the type of its value; counts as 32-bit numbers, as converters write them."""
-    add: Callable[[str, Any], None]
     match value:
         case bool():
-            add = writer.add_bool
+            writer.add_bool(name, value)
         case int():
-            add = writer.add_uint32
+            writer.add_uint32(name, value)
         case float():
-            add = writer.add_float32
+            writer.add_float32(name, value)
         case str():
-            add = writer.add_string
+            writer.add_string(name, value)
         case _:
-            add = writer.add_array
-    add(name, value)
+            writer.add_array(name, value)
