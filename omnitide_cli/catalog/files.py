@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from omnitide_cli.catalog import hub
@@ -12,14 +12,15 @@ from omnitide_cli.errors import ModelError
 from omnitide_cli.paths import is_file, is_folder, is_there
 from omnitide_cli.runtime.options import ModelFiles
 
-UNKNOWN_WEIGHTS = "qwen2.5-omni-3b"
-"""Whose prompt and picture sizes a bare .gguf file gets."""
+FOR_REAL_VIDEO = "qwen2.5-omni-3b"
+"""What is recommended to whoever has videos of their own and no model."""
 
 
-def find_manifest(model: str | None) -> Manifest:
-    """The manifest of a known name, of a manifest file, or for a bare .gguf file that of its family.
+def find_manifest(model: str | None, mmproj: str | None = None) -> Manifest:
+    """The manifest of a known name, or of a manifest file; for a bare .gguf file, what it says of itself and what
+    `mmproj`, its encoders, say.
 
-    Costs nothing: no weights are touched. Raises ModelError.
+    Costs little: no weights are touched. Raises ModelError.
     """
     if model is None:
         return load_manifest(DEFAULT_MODEL)
@@ -27,13 +28,9 @@ def find_manifest(model: str | None) -> Manifest:
     if path.suffix == ".toml":
         return read_manifest(path)
     if path.suffix == ".gguf":
-        return replace(
-            load_manifest(UNKNOWN_WEIGHTS),
-            name=path.stem,
-            title=path.name,
-            model=ModelFile(path=str(path.absolute())),
-            mmproj=None,
-        )
+        from omnitide_cli.catalog.found import manifest_of
+
+        return manifest_of(path, expanded(mmproj) if mmproj else None)
     return load_manifest(model)
 
 

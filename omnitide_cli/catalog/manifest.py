@@ -21,6 +21,9 @@ from omnitide_cli.runtime.options import SOUND_ENCODERS, ChosenKnobs, PromptTemp
 
 DEFAULT_MODEL = "omnitide-demo"
 LEAST_PATCHES = 4
+MODES = ("square", "fixed", "patches", "slices", "none")
+MOST_OF_A_MARK = 4
+"""Tokens, at most, of a mark that libmtmd writes."""
 
 Table = TypeVar("Table")
 
@@ -40,20 +43,24 @@ class ModelFile:
 @dataclass(frozen=True, slots=True)
 class Frames:
     """How frames become image tokens: always `size` × `size` pixels, the frame's own ratio under a cap of tokens, or a
-    source image and slices, which the model's own encoder cuts."""
+    source image and slices, which the model's own encoder cuts. Or not at all, with models that only hear."""
 
     mode: str
-    """"square", "patches" or "slices"."""
+    """"square", "fixed" (a square that the encoder scales every picture to), "patches", "slices" or "none"."""
     max_tokens: int
     """The most tokens an image has; in a square, exactly that many."""
     default_tokens: int = 0
     """The cap where none is asked for; 0: `max_tokens`."""
     size: int = 0
-    """Square, slices: the side in pixels."""
+    """Square, fixed, slices: the side in pixels."""
     multiple: int = 28
     """Patches: the pixels of a token's side."""
     slice_tokens: int = 64
     """Slices: the tokens of the source image, and of each slice."""
+    min_tokens: int = 1
+    """The fewest tokens of an image: smaller ones are scaled up."""
+    row_tokens: int = 0
+    """Patches: tokens that the encoder adds at the end of each row."""
 
     def capped(self, max_tokens: int | None) -> Frames:
         """The same under a lower cap (None: the default one); a cap above the model's own changes nothing."""
@@ -61,6 +68,9 @@ class Frames:
             max_tokens = self.default_tokens or self.max_tokens
         if max_tokens >= self.max_tokens:
             return replace(self, default_tokens=0)
+        least = self.max_tokens if self.mode == "fixed" else self.min_tokens
+        if max_tokens < least:
+            raise UsageError(f"--image-tokens {max_tokens}: a picture takes at least {least} tokens", "raise it")
         if self.mode == "patches":
             return replace(self, max_tokens=max_tokens, default_tokens=0)
         if self.mode == "slices":
@@ -79,7 +89,9 @@ class Frames:
 
     @property
     def marks(self) -> int:
-        """Tokens, at most, that the encoder adds: before and behind each image, and at the end of a row of slices."""
+        """Tokens, at most, that the encoder adds: before and behind each image, and at the end of rows."""
+        if self.mode == "patches":
+            return self.row_tokens * 2 * math.isqrt(self.max_tokens)  # up to a ratio of 1 : 4
         return 2 + 3 * self.slices if self.mode == "slices" else 0
 
 
@@ -142,6 +154,13 @@ class Manifest:
     recall: Recalling
     folder: Path
     """Where the manifest lies; `path`s start here."""
+    notice: str = ""
+    """What the user should know of a model that nobody has written a manifest for."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether llama.cpp can encode pictures for this model."""
+        return self.frames.mode != "none"
 
     @property
     def hears(self) -> bool:
@@ -204,6 +223,7 @@ def read_manifest(path: Path) -> Manifest:
         "shape": _build(Shape, _subtable(table, "shape", path), path, "shape"),
         "recall": _recall(table.pop("recall", {}), path),
         "folder": path.parent,
+        "notice": "",
     }
     if files:
         raise _wrong(path, f"unknown key files.{next(iter(files))}")
@@ -241,11 +261,15 @@ def _recall(table: object, path: Path) -> Recalling:
 
 
 def _check_frames(frames: Frames, path: Path) -> None:
-    if frames.mode not in ("square", "patches", "slices"):
-        raise _wrong(path, f"frames.mode is '{frames.mode}'; it must be square, patches or slices")
+    if frames.mode not in MODES:
+        raise _wrong(path, f"frames.mode is '{frames.mode}'; it must be {', '.join(MODES[:-1])} or {MODES[-1]}")
+    if frames.mode == "none":
+        return
     counts = frames.max_tokens, frames.multiple, frames.slice_tokens
     if min(counts) < 1 or (frames.mode != "patches" and frames.size < 1):
         raise _wrong(path, "frames must have a size above 0")
+    if not 1 <= frames.min_tokens <= frames.max_tokens or frames.row_tokens < 0:
+        raise _wrong(path, f"frames.min_tokens is {frames.min_tokens}, of at most {frames.max_tokens}")
     if frames.mode == "patches" and frames.max_tokens < LEAST_PATCHES:
         raise _wrong(path, f"a frame of patches has at least {LEAST_PATCHES} tokens, not {frames.max_tokens}")
     if frames.mode == "slices" and frames.max_tokens < frames.slice_tokens:
@@ -278,8 +302,10 @@ def _build(cls: type[Table], table: Mapping[str, Any], path: Path, where: str) -
     return cls(**table)
 
 
-def _most_tokens(text: str) -> int:
+def _most_tokens(text: str | None) -> int:
     """At most this many tokens: one a special token, one a byte of anything else."""
+    if text is None:
+        return MOST_OF_A_MARK
     special = re.compile(r"<[^<>]+>")
     return len(special.findall(text)) + len(special.sub("", text).encode())
 

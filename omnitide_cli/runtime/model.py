@@ -9,14 +9,16 @@ import ctypes
 import os
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from omnitide_cli.errors import ModelError, RuntimeFailure
 from omnitide_cli.runtime.costs import Costs, cost_key, kernel_of, load_costs, load_unit_ms, scaled
+from omnitide_cli.runtime.gguf_file import GgufFile, check_gguf
 from omnitide_cli.runtime.limits import cores
+from omnitide_cli.runtime.marks import Kind, Marks, marks_of
 from omnitide_cli.runtime.native import ffi, lib, llama, mtmd, text
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles, check_policy, reads_attention
 from omnitide_cli.runtime.parts import parts_of
@@ -33,7 +35,6 @@ NO_FLASH_ATTENTION = ("plm",)
 """Architectures whose graphs hand over values in a shape at which flash attention aborts the process."""
 _MARK = re.compile(r"<\|[^|\s]+\|>")
 SPM_SPACE = "\u2581"  # as some vocabularies write a space
-GGUF_MAGIC = b"GGUF"
 GGUF_UINT32 = 4
 BATCH = 2048  # tokens that llama.cpp takes with one call
 UBATCH = 512  # tokens that go through the model at once
@@ -86,6 +87,7 @@ class Model:
         self._context: Any = None
         self._others: list[Any] = []
         self._mtmd: Any = None
+        self._reserved: set[int] = set()
         self.threads = options.threads or cores().usable
         self.caches_on_gpu = options.gpu_layers != 0 and bool(llama.llama_supports_gpu_offload())
         try:
@@ -115,6 +117,8 @@ class Model:
             )
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise ModelError(f"{path} is not a decoder-only language model", "choose a model that generates text")
+        if GgufFile.read(path).is_embedding_model:  # llama.cpp would load it, and answer with noise
+            raise ModelError(f"{path} is an embedding model: it can't answer", "choose a model that generates text")
 
     def open_context(self, options: EngineOptions, n_ctx: int) -> None:
         """Make the context with a cache of `n_ctx` cells (llama.cpp rounds up), in place of an earlier one."""
@@ -183,13 +187,20 @@ class Model:
         params = mtmd.mtmd_context_params_default()
         params.print_timings = False
         params.warmup = False
-        params.image_min_tokens = 1  # frames come fitted: what the canvas says is what is meant
         params.flash_attn_type = FLASH_ATTENTION[options.flash_attn]
         params.n_threads = self.threads
         lib.ot_log_take_error()  # forget older ones
         self._mtmd = mtmd.mtmd_init_from_file(os.fsencode(path), self._model, params)
         if not self._mtmd:
             raise ModelError(f"{path} can't be loaded: {self._why()}", "check that it is this model's mmproj file")
+
+    def marks(self, kind: Kind) -> Marks:
+        """What libmtmd writes around a picture or a sound; nothing where there are no such encoders."""
+        return marks_of(self._mtmd, self._model, kind) if self._mtmd else Marks()
+
+    def reserve(self, tokens: Collection[int]) -> None:
+        """Take these tokens for marks, so that no typed text becomes one, whatever the file says that they are."""
+        self._reserved.update(tokens)
 
     def _why(self) -> str:
         line = text(lib.ot_log_take_error())
@@ -284,7 +295,8 @@ class Model:
         kind = llama.llama_vocab_get_attr(self._vocab, token)
         name = llama.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace").replace(SPM_SPACE, " ")
         is_mark = (
-            bool(kind & llama.LLAMA_TOKEN_ATTR_CONTROL)
+            token in self._reserved
+            or bool(kind & llama.LLAMA_TOKEN_ATTR_CONTROL)
             or llama.llama_vocab_is_eog(self._vocab, token)
             or _MARK.fullmatch(name) is not None
             or (bool(kind & llama.LLAMA_TOKEN_ATTR_USER_DEFINED) and len(name) > 1 and not name.isspace())
@@ -328,18 +340,3 @@ class _Progress:
     def reraise(self) -> None:
         if self._error is not None:
             raise self._error
-
-
-def check_gguf(path: Path) -> None:
-    """Raise ModelError, with the reason, for what is no GGUF file. (llama.cpp says little about such files.)"""
-    if not path.exists():
-        raise ModelError(f"{path} does not exist", "check the path, or name a known model")
-    if path.is_dir():
-        raise ModelError(f"{path} is a folder", "give the .gguf file in it")
-    try:
-        with path.open("rb") as file:
-            magic = file.read(4)
-    except OSError as error:
-        raise ModelError(f"{path} can't be read: {error.strerror}", "check its permissions") from error
-    if magic != GGUF_MAGIC:
-        raise ModelError(f"{path} is not a GGUF file", "download it again, or convert the model with llama.cpp")

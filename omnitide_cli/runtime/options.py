@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -23,25 +24,32 @@ KNOBS = {knob.field: knob for entry in (*POLICY_ENTRIES.values(), *LAYOUT_ENTRIE
 """Settings of policies and layouts, by their field in `EngineOptions`."""
 POSITIONS: tuple[str, ...] = get_args(Positions)
 
+NAMES = re.compile(r"<[^<>\s]+>|\[/?[A-Z][A-Z_]+\]")
+"""What a special token is called: <|im_end|>, <s>, [INST]."""
 DEFAULT_MAX_ANSWER_TOKENS = 128
 MOST_TOKENS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """The template around media, questions and answers; special tokens by name, any part may be empty."""
+    """The template around media, questions and answers; special tokens by name, any part may be empty.
+
+    Marks that are None are those that libmtmd writes for the model's encoders.
+    """
 
     system_prefix: str
     system_text: str
     system_suffix: str
     unit_prefix: str
     unit_suffix: str
-    image_prefix: str
-    image_suffix: str
-    audio_prefix: str
-    audio_suffix: str
     question_suffix: str
     response_suffix: str
+    image_prefix: str | None = None
+    image_suffix: str | None = None
+    audio_prefix: str | None = None
+    audio_suffix: str | None = None
+    plain_names: list[str] = field(default_factory=list)
+    """What looks like a token's name and is plain text for this model."""
 
 
 @dataclass(frozen=True, slots=True)

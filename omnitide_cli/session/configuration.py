@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from omnitide_cli.catalog.folders import costs_file, state_dir
-from omnitide_cli.catalog.manifest import Manifest
+from omnitide_cli.catalog.manifest import LEAST_PATCHES, Manifest
 from omnitide_cli.errors import ModelError
 from omnitide_cli.media import FrameFit, SoundFormat, SourceWarning
 from omnitide_cli.runtime.options import SOUND_ENCODERS, EngineOptions, check_policy, check_watermarks
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 RECALLED_SHARE = 4
 """By this the low watermark is divided: so many tokens come back for a question."""
+
+NO_PICTURE = 28
+"""Pixels of a side, where pictures aren't looked at."""
 
 
 def engine_options(
@@ -60,11 +63,20 @@ def settings_of(flags: Mapping[str, Any]) -> dict[str, Any]:
 def frame_fit(manifest: Manifest, image_tokens: int | None) -> FrameFit:
     """How a model wants its frames, under a lower cap if one is given."""
     frames = manifest.frames.capped(image_tokens)
-    if frames.mode == "square":
+    if frames.mode in ("square", "fixed"):
         return FrameFit.square(frames.size)
     if frames.mode == "slices":
         return FrameFit.slices(frames.size, max_slices=frames.slices)
-    return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens)
+    if frames.mode == "none":
+        return FrameFit.square(NO_PICTURE)
+    least = max(LEAST_PATCHES, frames.min_tokens)
+    return FrameFit.patches(frames.multiple, max_tokens=frames.max_tokens, min_tokens=least)
+
+
+def pictures_left_out(manifest: Manifest) -> SourceWarning:
+    """What is told when a source has pictures and the model has no encoder for them."""
+    message = f"{manifest.title} can't see pictures, so they are ignored"
+    return SourceWarning("no-pictures", message, "--no-video silences this warning")
 
 
 def sound_format(manifest: Manifest) -> SoundFormat:

@@ -58,7 +58,7 @@ def load(
     Raises ModelError for a model that can't be found, fetched, loaded or supported, UsageError for options that clash.
     """
     name = None if model is None else os.fspath(model)
-    manifest = find_manifest(name)
+    manifest = find_manifest(name, None if mmproj is None else os.fspath(mmproj))
     _check_unit_seconds(unit_seconds)
     chosen = engine_options(manifest, settings(options), unit_seconds=unit_seconds, image_tokens=image_tokens)
     chosen = with_recall(manifest, chosen)
@@ -83,7 +83,7 @@ def open_session(
     resumption = Resumption(Path(path))
     media = resumption.saved.media
     name = resumption.saved.model.name if model is None else os.fspath(model)
-    manifest = find_manifest(name)
+    manifest = find_manifest(name, None if mmproj is None else os.fspath(mmproj))
     chosen = engine_options(
         manifest,
         resumption.options(dict.fromkeys(Options.__annotations__) | settings(options)),

@@ -21,9 +21,13 @@ def model_files(manifest: Manifest, mmproj: str | None, interrupt: Interrupt, ou
     outputs.console.loading(manifest.title, 0.0)
     with interrupt.raising():
         files = fetch_files(manifest, mmproj, outputs.console.say)
-    if files.mmproj is None:
-        raise ModelError(f"{files.name} has no encoders: it can't see or hear", "give them with --mmproj FILE")
     return files
+
+
+def check_encoders(manifest: Manifest, mmproj: str | None) -> None:
+    """Raise ModelError for a model that can neither see nor hear."""
+    if manifest.mmproj is None and mmproj is None:
+        raise ModelError(f"{manifest.name} has no encoders: it can't see or hear", "give them with --mmproj FILE")
 
 
 def load_engine(

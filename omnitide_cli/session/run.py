@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omnitide_cli.catalog.files import UNKNOWN_WEIGHTS, find_manifest
+from omnitide_cli.catalog.files import FOR_REAL_VIDEO, find_manifest
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, load_manifest
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats.sink import Sink, Tee
@@ -27,7 +27,7 @@ from omnitide_cli.session.configuration import engine_options, with_recall
 from omnitide_cli.session.global_options import GlobalOptions
 from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.keeping import Journalist
-from omnitide_cli.session.loading import load_engine, model_files
+from omnitide_cli.session.loading import check_encoders, load_engine, model_files
 from omnitide_cli.session.loop import SessionLoop
 from omnitide_cli.session.outputs import OutputOptions, open_outputs
 from omnitide_cli.session.resume import Resumption, identity, saved_model
@@ -88,7 +88,8 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         options = replace(options, resume=saves.newest(kind.matches))
     resumption = Resumption(options.resume) if options.resume else None
     model = options.model or (resumption.saved.model.name if resumption else None)
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, options.mmproj)
+    check_encoders(manifest, options.mmproj)
     plan = kind.plan(options.given, resumption)
     wanted, system = dict(options.engine), options.system
     if resumption:
@@ -118,6 +119,8 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             source = stack.enter_context(
                 kind.open(manifest, plan, interrupt, resumed=resumption is not None, say=outputs.waiting)
             )
+            if manifest.notice:
+                outputs.console.hint(manifest.notice)
             if resumption is None and (left := saves.killed(kind.matches)):
                 outputs.console.hint(_killed(left))
             if not (schedule or asked.no_ask or asked.piped or (asked.manual and is_talk)):
@@ -206,7 +209,7 @@ def _taker(schedule: Schedule, sink: Sink) -> Callable[[str, bool], str | None]:
 
 def what_the_demo_knows() -> str:
     """What whoever gives it a video of their own must know, since nothing else says it."""
-    real = load_manifest(UNKNOWN_WEIGHTS)
+    real = load_manifest(FOR_REAL_VIDEO)
     total = sum(file.size for file in (real.model, real.mmproj) if file)
     return (
         f"{DEFAULT_MODEL} is a tiny demo that knows coloured shapes, notes and a few words only; for real video:"

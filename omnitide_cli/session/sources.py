@@ -11,7 +11,7 @@ from omnitide_cli.addresses import DEVICES, STANDARD_INPUT, display_name
 from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.media import LiveSource, MediaSource, MediaUnit, SourcePosition, open_live, open_source
 from omnitide_cli.runtime.saved import SavedMedia
-from omnitide_cli.session.configuration import frame_fit, sound_format, sound_left_out
+from omnitide_cli.session.configuration import frame_fit, pictures_left_out, sound_format, sound_left_out
 from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.resume import Resumption, is_same_source, plan_live, plan_media, position_of
 
@@ -137,7 +137,7 @@ class WatchedFile:
                 fit=frame_fit(manifest, plan.image_tokens),
                 sound=sound_format(manifest),
                 unit_seconds=plan.unit_seconds,
-                video=plan.video,
+                video=plan.video and manifest.sees,
                 audio=plan.audio and manifest.hears,
                 audio_track=plan.audio_track,
                 start=plan.start,
@@ -148,6 +148,8 @@ class WatchedFile:
             )
         if media.info.has_audio and plan.audio and not manifest.hears:
             media.warnings.append(sound_left_out(manifest))
+        if media.info.width and plan.video and not manifest.sees:
+            media.warnings.append(pictures_left_out(manifest))
         return media
 
     def aspect_ratio(self, source: MediaSource) -> float | None:
@@ -209,7 +211,7 @@ class LiveDevices:
     ) -> LiveSource:
         with interrupt.raising():
             source = open_live(
-                self.camera if self.video else NONE,
+                self.camera if manifest.sees and self.video else NONE,
                 self.mic if manifest.hears and self.audio else NONE,
                 fit=frame_fit(manifest, plan.image_tokens),
                 sound=sound_format(manifest),
@@ -219,6 +221,8 @@ class LiveDevices:
             )
         if self.mic != NONE and self.audio and not manifest.hears:
             source.warnings.append(sound_left_out(manifest))
+        if self.camera != NONE and self.video and not manifest.sees:
+            source.warnings.append(pictures_left_out(manifest))
         return source
 
     def aspect_ratio(self, source: LiveSource) -> float | None:

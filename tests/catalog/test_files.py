@@ -12,10 +12,11 @@ import huggingface_hub
 import huggingface_hub.constants
 import pytest
 from hub_server import COMMIT, Hub, serving
+from tiny_models.families import FAMILIES
 
 from omnitide_cli.catalog import hub
 from omnitide_cli.catalog.files import (
-    UNKNOWN_WEIGHTS,
+    FOR_REAL_VIDEO,
     check_files,
     fetch_files,
     file_states,
@@ -49,7 +50,7 @@ def remote() -> Manifest:
         repo="a/b", file="m.gguf", revision=COMMIT, size=len(MODEL), sha256=hashlib.sha256(MODEL).hexdigest()
     )
     encoders = ModelFile(repo="a/b", file="p.gguf")
-    return replace(load_manifest(UNKNOWN_WEIGHTS), name="remote", model=file, mmproj=encoders)
+    return replace(load_manifest(FOR_REAL_VIDEO), name="remote", model=file, mmproj=encoders)
 
 
 def test_files_are_downloaded_once(server: Hub, remote: Manifest) -> None:
@@ -188,14 +189,15 @@ def test_what_was_not_downloaded_is_not_removed() -> None:
         remove_files(load_manifest("omnitide-demo"))
 
 
-def test_a_bare_gguf_gets_the_prompt_of_its_family(tmp_path: Path) -> None:
-    path = tmp_path / "my.gguf"
-    path.write_bytes(MODEL)
+def test_a_bare_gguf_describes_itself(tmp_path: Path) -> None:
+    path = FAMILIES["qwen2.5-omni"].write(tmp_path)[0]
     manifest = find_manifest(str(path))
     files = fetch_files(manifest)
-    assert (manifest.name, files.name) == ("my", "my")
+    assert (manifest.name, files.name) == ("qwen2.5-omni", "qwen2.5-omni")
     assert (files.model, files.mmproj) == (path, None)
-    assert manifest.prompt == load_manifest(UNKNOWN_WEIGHTS).prompt
+    known = load_manifest(FOR_REAL_VIDEO).prompt
+    for part in ("system_prefix", "system_suffix", "question_suffix", "response_suffix"):
+        assert getattr(manifest.prompt, part) == getattr(known, part)
 
 
 def test_a_projector_replaces_the_manifests(server: Hub, remote: Manifest, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ NATIVE = ROOT / "native" / "src"
 PYTHON_ARROWS = {
     "media": set(),
     "runtime": {"_omnitide"},
-    "catalog": {"runtime.options"},
+    "catalog": {"runtime.options", "runtime.gguf_file", "runtime.encoders", "runtime.marks", "runtime.parts"},
     "formats": {"runtime.events", "runtime.kv_state"},
     "inspect": {"formats", "runtime", "catalog.folders"},
     "terminal": {"inspect", "formats", "runtime.events", "runtime.kv_state"},

@@ -49,7 +49,7 @@ def busy(
     from omnitide_cli.session.configuration import engine_options, frame_fit, settings_of
     from omnitide_cli.session.interrupt import Interrupt
 
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, mmproj)
     settings = {**settings_of(context.params), "unit_tokens": manifest.unit_tokens(1.0)}
     chosen = engine_options(manifest, settings)
     job = Job(

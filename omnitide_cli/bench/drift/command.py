@@ -62,7 +62,7 @@ def drift(
 
     if policy in UNFIT:
         raise UsageError(f"--policy {policy} {UNFIT[policy]}", "choose another policy")
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, mmproj)
     chosen = engine_options(manifest, settings_of(context.params))
     files = fetch_files(manifest, mmproj, say)
     clip = decoded(source, frame_fit(manifest, None), audio=manifest.hears)

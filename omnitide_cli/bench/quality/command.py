@@ -129,7 +129,7 @@ def quality(
     if questions is not None and dataset is not None:
         raise UsageError("--questions and --dataset can't be combined", "leave one of them out")
     own = [] if questions is None else read_own_questions(questions)
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, mmproj)
     flags: dict[str, Any] = knobs | {
         "layout": layout,
         "threads": threads,

@@ -73,7 +73,7 @@ def recall(
     from omnitide_cli.session.interrupt import Interrupt
 
     options.check_names("split", [split], list(SPLITS))
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, mmproj)
     chosen = engine_options(manifest, settings_of(context.params))
     if chosen.recall_tokens is None:
         chosen = replace(chosen, recall_tokens=chosen.low_watermark // RECALLED_SHARE)

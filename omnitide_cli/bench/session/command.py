@@ -159,7 +159,7 @@ def _jobs(
     from omnitide_cli.session.configuration import engine_options, frame_fit
     from omnitide_cli.session.schedule import parse_repeated
 
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, mmproj)
     chosen = engine_options(manifest, settings)
     asked = [parse_repeated(text, "--every") for text in every or ()]
     files = fetch_files(manifest, mmproj, say)

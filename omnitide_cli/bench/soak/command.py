@@ -55,7 +55,7 @@ def soak(
         raise UsageError(
             f"--units {units}: the comparison needs at least {LEAST_UNITS} units", f"--units {LEAST_UNITS}"
         )
-    manifest = find_manifest(model)
+    manifest = find_manifest(model, mmproj)
     chosen = engine_options(manifest, settings_of(context.params))
     status = StatusLine(sys.stderr)
     files = fetch_files(manifest, mmproj, say)
