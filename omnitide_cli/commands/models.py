@@ -22,13 +22,21 @@ omnitide models list
 
 omnitide models pull qwen2.5-omni-3b
 
-omnitide models info my.gguf
+omnitide models info my.gguf --mmproj my-mmproj.gguf
 
 An interrupted pull resumes. Downloads are kept in Hugging Face's cache
 (HF_HOME), where other tools find them too. HF_HUB_OFFLINE=1 disables network
 access. Your own files need no manifest:
 
 omnitide watch clip.mp4 --model my.gguf --mmproj my-mmproj.gguf
+"""
+
+INFO_EPILOG = """
+[bold]Examples[/bold]
+
+omnitide models info qwen2.5-omni-3b --json
+
+omnitide models info my.gguf --mmproj my-mmproj.gguf > my.toml
 """
 
 app = typer.Typer(no_args_is_help=True, epilog=EPILOG, rich_markup_mode="rich")
@@ -59,17 +67,33 @@ def list_models(json_lines: Json = False) -> None:
     list_lines(rows, sys.stdout)
 
 
-@app.command(epilog="omnitide models info qwen2.5-omni-3b --json")
-def info(model: Name, json_object: Json = False) -> None:
-    """Show what a model is, what it needs, and where its files are."""
+@app.command(epilog=INFO_EPILOG)
+def info(
+    model: Name,
+    mmproj: Annotated[
+        str | None,
+        typer.Option("--mmproj", help="The encoders of a .gguf file.", metavar="PATH", show_default=False),
+    ] = None,
+    json_object: Json = False,
+) -> None:
+    """Show what a model is, what it needs, and where its files are.
+
+    Of a .gguf file: what was found in it, as a manifest to edit.
+    """
     from omnitide_cli.catalog.files import find_manifest
     from omnitide_cli.commands.models_view import info_lines
 
-    row = _described(find_manifest(model))
+    if mmproj and not model.endswith(".gguf"):
+        raise UsageError(f"--mmproj: {model} has its own encoders", "leave out --mmproj")
+    manifest = find_manifest(model, mmproj)
     if json_object:
-        print(json.dumps(row))
-        return
-    info_lines(row, sys.stdout)
+        print(json.dumps(_described(manifest)))
+    elif model.endswith(".gguf"):
+        from omnitide_cli.catalog.manifest_text import manifest_lines
+
+        print("\n".join(manifest_lines(manifest)))
+    else:
+        info_lines(_described(manifest), sys.stdout)
 
 
 @app.command(epilog="omnitide models pull qwen2.5-omni-3b")
@@ -145,6 +169,8 @@ def _described(manifest: Manifest) -> dict[str, Any]:
         ],
         "image_tokens": frames.capped(None).max_tokens,
         "most_image_tokens": frames.max_tokens,
+        "sees": manifest.sees,
+        "hears": manifest.hears,
         "audio_tokens_per_second": manifest.audio.tokens_per_second,
         "cache_bytes_per_token": 2 * 2 * shape.layers * shape.kv_heads * shape.head_dim,
         "default_question": manifest.default_question,

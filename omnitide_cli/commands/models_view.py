@@ -18,12 +18,14 @@ def list_lines(models: list[Described], out: TextIO) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("name", "state", "size"):
+    for title in ("name", "senses", "state", "size"):
         table.add_column(title, no_wrap=True)
     table.add_column("description")
     for model in models:
         marked = f"{model['description']} The default." if model["default"] else model["description"]
-        table.add_row(model["name"], model["state"], size(model["bytes"]), f"{marked} Licence: {model['license']}")
+        table.add_row(
+            model["name"], _senses(model), model["state"], size(model["bytes"]), f"{marked} Licence: {model['license']}"
+        )
     console = Console(file=out, width=columns(out) if out.isatty() else 100, highlight=False, markup=False)
     with console.capture() as capture:
         console.print(table)
@@ -48,7 +50,13 @@ def info_lines(model: Described, out: TextIO) -> None:
         out.write(f"{line}\n")
 
 
+def _senses(model: Described) -> str:
+    return ", ".join(sense for sense in ("sees", "hears") if model[sense])
+
+
 def _picture(model: Described) -> str:
+    if not model["sees"]:
+        return "no image"
     least, most = model["image_tokens"], model["most_image_tokens"]
     raised = f" ({most} with --image-tokens {most})" if most > least else ""
     return f"at most {least} tokens of image{raised}"

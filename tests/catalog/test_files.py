@@ -215,9 +215,8 @@ def test_a_manifest_can_be_given_by_its_path() -> None:
 def test_a_folder_is_no_model(tmp_path: Path) -> None:
     folder = tmp_path / "x.gguf"
     folder.mkdir()
-    manifest = find_manifest(str(folder))
     with pytest.raises(ModelError, match="is a folder"):
-        fetch_files(manifest)
+        find_manifest(str(folder))
 
 
 def test_one_variable_moves_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

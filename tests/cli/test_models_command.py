@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from hub_server import COMMIT, serving
+from tiny_models.families import FAMILIES
 
 from omnitide_cli.catalog.manifest import load_manifest
 
@@ -107,8 +108,7 @@ def test_where_nothing_answers_all_files_are_named_at_once(omnitide: Omnitide, m
 
 
 def test_a_path_is_always_enough(omnitide: Omnitide, tmp_path: Path) -> None:
-    own = tmp_path / "own.gguf"
-    own.write_bytes(b"GGUF")
+    own = FAMILIES["moondream2"].write(tmp_path)[0]
     assert omnitide("models", "pull", own).out == f"{own}\n"
     assert f"{own}" in omnitide("models", "info", own).out
     result = omnitide("models", "remove", own, "--yes")
