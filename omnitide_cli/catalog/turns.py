@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -114,7 +114,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     class Generation(Extension):
         """`{% generation %}` marks for training what the assistant has said; it changes nothing."""
 
-        tags: ClassVar[set[str]] = {"generation"}
+        tags = {"generation"}  # noqa: RUF012 - Jinja2 declares it so
 
         def parse(self, parser: Parser) -> nodes.Node:
             line = next(parser.stream).lineno

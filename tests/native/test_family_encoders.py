@@ -41,7 +41,8 @@ def stock_tokens(model: Model, mmproj: Path, picture: np.ndarray) -> int:
     params.warmup = params.use_gpu = False
     context: Any = mtmd.mtmd_init_from_file(os.fsencode(mmproj), model._model, params)
     height, width = picture.shape[:2]
-    bitmap: Any = mtmd.mtmd_bitmap_init(width, height, picture.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)))
+    pixels: Any = picture.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+    bitmap: Any = mtmd.mtmd_bitmap_init(width, height, pixels)
     chunks: Any = mtmd.mtmd_input_chunks_init()
     words = mtmd.mtmd_input_text()
     words.text = mtmd.mtmd_default_marker()
