@@ -20,6 +20,7 @@ from omnitide_cli.session.global_options import GlobalOptions
 COMMANDS = {
     "watch": Entry("omnitide_cli.commands.watch:watch"),
     "live": Entry("omnitide_cli.commands.live:live"),
+    "ask": Entry("omnitide_cli.commands.ask:ask"),
     "inspect-kv": Entry("omnitide_cli.commands.inspect_kv:inspect_kv"),
     "models": Entry("omnitide_cli.commands.models:app", "List, download and remove models."),
     "doctor": Entry("omnitide_cli.commands.doctor:doctor"),

@@ -313,3 +313,28 @@ Transcript = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, _one_run("--overwrite", OUTPUT, "Replace existing transcripts.")]
+Evidence = Annotated[
+    Path | None,
+    option(
+        "--evidence",
+        OUTPUT,
+        "Save the moments that answers came from: pictures, and clips of a file.",
+        metavar="DIR",
+        show_default=False,
+    ),
+]
+
+
+def session_and_words(session: str | None, words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Which session is meant, and what is asked: a FILE.tide may stand in front. Raises UsageError for two sessions."""
+    if not words or Path(words[0]).suffix != ".tide":
+        return session, list(words)
+    if session is not None:
+        raise UsageError(f"two sessions are named: --session {session} and {words[0]}", "leave one out")
+    return words[0], list(words[1:])
+
+
+def on_command_line(context: typer.Context, name: str, value: str | None) -> str | None:
+    """A flag's value where it stands on the command line, None where it comes from elsewhere."""
+    source = context.get_parameter_source(name)
+    return value if source is not None and source.name == "COMMANDLINE" else None

@@ -51,6 +51,7 @@ def _shared(
     flash_attn: options.FlashAttentionOption = None,
     json_lines: options.Json = False,
     dashboard: options.Dashboard = None,
+    evidence: options.Evidence = None,
     transcript: options.Transcript = None,
     overwrite: options.Overwrite = False,
     **knobs: float | None,
@@ -109,6 +110,7 @@ def session_options(context: typer.Context) -> Any:
         output=OutputOptions(
             flags["json_lines"], flags["transcript"] or (), flags["overwrite"], flags["dashboard"], flags["no_ask"]
         ),
+        evidence=flags["evidence"],
         save_session=flags["save_session"],
         resume=flags["resume"],
         checkpoint_every=flags["checkpoint_every"],

@@ -109,10 +109,13 @@ class Interrupt:
             with self.raising():
                 yield
 
-    def wait_for_input(self, file: int) -> None:
-        """Wait until `file` can be read; a signal that comes right before the wait begins ends it, too."""
-        if self._seen:
-            select.select([file, self._seen[0]], [], [])
+    def wait_for_input(self, file: int, bell: int) -> bool:
+        """Wait until `file` can be read, or until the `bell` can, and `file` can't (False); a signal that comes right
+        before the wait begins ends it, too."""
+        if not self._seen:
+            return True
+        ready = select.select([file, bell, self._seen[0]], [], [])[0]
+        return not ready or bell not in ready or file in ready
 
     def sleep_until(self, moment: float) -> None:
         """Wait until time.monotonic() is `moment`, or until a signal comes."""

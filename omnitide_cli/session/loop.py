@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from omnitide_cli.media.info import SourceWarning
     from omnitide_cli.runtime.engine import Engine
     from omnitide_cli.session.checkpoint import Checkpointer
+    from omnitide_cli.session.doorway import Doorway
     from omnitide_cli.session.resume import Resumption
 
 QUIT = "/quit"
@@ -54,7 +55,8 @@ class SessionLoop:
     """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
     What is typed at the `prompt` comes between units; the next typed question ends the current answer. `commands` are
-    called for /name; /kv and /quit are known. The `checkpointer` saves the session; a `resumption` is what it resumes.
+    called for /name; /kv and /quit are known. What `visitors` ask waits for what is typed. The
+    `checkpointer` saves the session; a `resumption` is what it resumes.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class SessionLoop:
         resumption: Resumption | None = None,
         reaches_end: Callable[[float], bool] = lambda clock: True,
         unwritten: Callable[[], tuple[Unwritten, ...]] = tuple,
+        visitors: Doorway | None = None,
     ) -> None:
         self._engine = engine
         self._checkpointer = checkpointer
@@ -85,6 +88,7 @@ class SessionLoop:
         self._typed: deque[str] = deque()
         self._reaches_end = reaches_end
         self._unwritten = unwritten
+        self._visitors = visitors
         self._has_told_problem = False
         self._has_quit = False
         self._told_left_out = False
@@ -247,6 +251,10 @@ class SessionLoop:
             self._hear()
             line = next((line for line in self._typed if self._has_seen or line.startswith("/")), None)
             if line is None:  # what is asked before the first second waits for it
+                if self._has_seen and self._visitors and (visitor := self._visitors.poll()):
+                    with self._visitors.answering(visitor):
+                        self._ask([visitor.question])
+                    continue
                 self._rest()
                 return
             self._typed.remove(line)

@@ -43,11 +43,12 @@ NAMES = {
 
 
 class Resumption:
-    """A session file that a command goes on from."""
+    """A session file that a command goes on from; or only asks, where there is nothing to start afresh (`resumes`)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, resumes: bool = True) -> None:
         """Raises SessionFileError."""
         self.path = path
+        self._afresh = ", or start afresh without --resume" if resumes else ""
         try:
             self.file: SessionFile = read_session(path)
             self.saved: Saved = self.file.saved
@@ -57,7 +58,7 @@ class Resumption:
                 if value not in known and not (name == "policy" and is_own_policy(value)):
                     damaged(path, f"its '{name}' is damaged")
         except SessionFileError as error:
-            raise SessionFileError(error.message, f"{error.hint}, or start afresh without --resume") from error
+            raise SessionFileError(error.message, f"{error.hint}{self._afresh}") from error
 
     def options(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """The saved settings under those that flags give. Raises UsageError for a change that can't be."""
@@ -105,14 +106,12 @@ class Resumption:
                 other = "use the files it was saved with" if saved.name == model.name else f"--model {saved.name}"
                 raise SessionFileError(
                     f"{self.path} was saved with other {what} than those of {model.name} now",
-                    f"{other}, or start afresh without --resume",
+                    f"{other}{self._afresh}",
                 )
 
     def refused(self, error: SessionFileError) -> SessionFileError:
         """What the native session says of the state, as an error that names the file."""
-        return SessionFileError(
-            f"{self.path} can't be resumed: {error.message}", "leave out --ctx, or start afresh without --resume"
-        )
+        return SessionFileError(f"{self.path} can't be resumed: {error.message}", f"leave out --ctx{self._afresh}")
 
 
 def read_journal(path: Path, file: SessionFile) -> Journal:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from omnitide_cli.catalog.files import FOR_REAL_VIDEO, find_manifest
+from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, load_manifest
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats.sink import Sink, Tee
@@ -24,6 +25,8 @@ from omnitide_cli.runtime.session_file import check_writable
 from omnitide_cli.session import saves
 from omnitide_cli.session.checkpoint import Checkpointer
 from omnitide_cli.session.configuration import engine_options, with_recall
+from omnitide_cli.session.doorway import Doorway
+from omnitide_cli.session.evidence import Evidence
 from omnitide_cli.session.global_options import GlobalOptions
 from omnitide_cli.session.interrupt import Interrupt
 from omnitide_cli.session.keeping import Journalist
@@ -70,6 +73,7 @@ class SessionOptions:
     system: str | None = None
     questions: QuestionOptions = field(default_factory=QuestionOptions)
     output: OutputOptions = field(default_factory=OutputOptions)
+    evidence: Path | None = None
     save_session: Path | None = None
     resume: Path | None = None
     checkpoint_every: float = 60.0
@@ -84,6 +88,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
     """
     if options.save_session:
         check_writable(options.save_session, "--save-session")
+    evidence = Evidence.into(options.evidence)
     if options.resume == Path(saves.LAST):
         options = replace(options, resume=saves.newest(kind.matches))
     resumption = Resumption(options.resume) if options.resume else None
@@ -129,15 +134,16 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
                 outputs.console.hint(what_the_demo_knows())
             outputs.expect(source.units_total, kind.aspect_ratio(source), is_live=kind.is_live)
             files = model_files(manifest, options.mmproj, interrupt, outputs)
-            prompt = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
-            its_model = saved_model(model, files, prompt.system_text)
+            template = manifest.prompt if system is None else replace(manifest.prompt, system_text=system)
+            its_model = saved_model(model, files, template.system_text)
             if resumption:
                 resumption.check_model(its_model)
-            engine = stack.enter_context(load_engine(manifest, files, prompt, chosen, interrupt, outputs))
+            engine = stack.enter_context(load_engine(manifest, files, template, chosen, interrupt, outputs))
             journal = resumption.journal if resumption else Journal()
+            media = kind.as_opened(source, plan)
             checkpointer = Checkpointer(
                 engine,
-                identity(its_model, chosen, kind.as_opened(source, plan)),
+                identity(its_model, chosen, media),
                 schedule,
                 outputs.sink,
                 kind.position_after(source),
@@ -154,12 +160,22 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         outputs.attach(engine)
         at_once = kind.is_live or source.units_total is None
         piped = PipedLines(interrupt, _taker(schedule, outputs.sink), at_once=at_once) if asked.piped else None
+        prompt = piped or outputs.prompt
+        visitors = open_doorway(prompt.ring, outputs.sink)
+        kept: list[Sink] = [Journalist(journal)]
+        if visitors:
+            kept.append(visitors)
+        if evidence:
+            kept.append(evidence.sink(journal, outputs.sink.emit, media))
+        for each in kept:
+            stack.callback(each.close)
         loop = SessionLoop(
             engine,
             source,
-            Tee([Journalist(journal), outputs.sink]),
+            Tee([*kept, outputs.sink]),
             interrupt,
-            prompt=piped or outputs.prompt,
+            prompt=prompt,
+            visitors=visitors,
             commands={"save": checkpointer.save, "help": lambda _: outputs.console.say(help_line())},
             checkpointer=checkpointer,
             resumption=resumption,
@@ -170,6 +186,16 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         stack.callback(interrupt.on_ending, None)
         loop.run(kind.name(source), schedule, realtime=kind.is_paced, stays=(is_talk and kind.stays) or asked.piped)
         return not interrupt.requested
+
+
+def open_doorway(ring: Callable[[], object], sink: Sink) -> Doorway | None:
+    """Where other processes ask this session; None where there is no room for it, which is told."""
+    try:
+        return Doorway(runtime_dir(), ring)
+    except OSError as error:
+        why = f"omnitide ask can't reach this session: {error.strerror or error}"
+        sink.emit(Notice("not-to-be-asked", why, "the session goes on without"))
+    return None
 
 
 def _killed(save: saves.Save) -> str:

@@ -121,6 +121,15 @@ def newest(matches: Matches | None) -> Path:
     )
 
 
+def newest_to_read() -> Path:
+    """The newest saved session, be it that of one that runs: it is read and left as it is. Raises SessionFileError."""
+    for save in _saves(lambda path: True, None):
+        return save.path
+    raise SessionFileError(
+        "there is no saved session", "name a file that --save-session, /save or a checkpoint has written"
+    )
+
+
 def killed(matches: Matches) -> Save | None:
     """The newest checkpoint that a killed session of a source has left."""
     return next((save for save in _saves(lambda path: fate(path) == "killed", matches, named=False)), None)

@@ -7,6 +7,7 @@ import select
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
@@ -27,6 +28,10 @@ class Prompt(Protocol):
         """The next line; None when no more can come. A signal raises KeyboardInterrupt."""
         ...
 
+    def ring(self) -> None:
+        """End a `wait` with an empty line: there is something else to do. From any thread."""
+        ...
+
 
 class Silence:
     """Nobody types: the session ends with its stream."""
@@ -37,6 +42,9 @@ class Silence:
     def wait(self) -> str | None:
         return None
 
+    def ring(self) -> None:
+        pass
+
 
 class TypedLines:
     """Lines of a terminal that edits them itself: nothing about it is changed and nothing has to be restored."""
@@ -44,10 +52,16 @@ class TypedLines:
     def __init__(self, interrupt: Interrupt) -> None:
         self._interrupt = interrupt
         self._file = sys.stdin.fileno()
+        self._bell = os.pipe()
+        os.set_blocking(self._bell[1], False)
         self._lines: deque[str] = deque()
         self._rest = b""
         self._has_more = True
         self._is_new = True
+
+    def ring(self) -> None:
+        with suppress(OSError):  # as many rings as a pipe holds are one
+            os.write(self._bell[1], b"!")
 
     def poll(self) -> str | None:
         while not self._lines and self._has_more and select.select([self._file], [], [], 0)[0]:
@@ -67,7 +81,9 @@ class TypedLines:
     def _next(self) -> str | None:
         while not self._lines and self._has_more:
             with self._interrupt.raising():
-                self._interrupt.wait_for_input(self._file)
+                if not self._interrupt.wait_for_input(self._file, self._bell[0]):
+                    os.read(self._bell[0], 4096)
+                    return ""
                 self._read()
         return self._lines.popleft() if self._lines else None
 
@@ -126,6 +142,9 @@ class QueuedLines:
         self._interrupt = interrupt
         self._lines: SimpleQueue[str | None] = SimpleQueue()
         self.put = self._lines.put
+
+    def ring(self) -> None:
+        self._lines.put("")
 
     def poll(self) -> str | None:
         try:

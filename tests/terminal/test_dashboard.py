@@ -177,6 +177,7 @@ def test_a_state_is_the_same_object_until_something_happens() -> None:
 def test_of_pictures_that_were_not_shown_only_the_newest_is_kept() -> None:
     class Seen:
         audio = None
+        start, end = 0.0, 1.0
 
         def __init__(self) -> None:
             self.frame = np.zeros((2, 2, 3), np.uint8)
