@@ -96,8 +96,5 @@ def ask(
         "threads": threads,
         "gpu_layers": gpu_layers,
     }
-    # A model that a variable or a file of settings names is for new sessions; this one knows its own.
-    chosen = options.on_command_line(context, "model", model)
-    encoders = mmproj if chosen or options.on_command_line(context, "mmproj", mmproj) else None
-    if not ask_saved(path, questions, AskOptions(chosen, encoders, settings, output, evidence), state):
+    if not ask_saved(path, questions, AskOptions(*options.of_saved(context), settings, output, evidence), state):
         raise typer.Exit(INTERRUPTED)

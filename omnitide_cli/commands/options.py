@@ -334,7 +334,12 @@ def session_and_words(session: str | None, words: Sequence[str]) -> tuple[str | 
     return words[0], list(words[1:])
 
 
-def on_command_line(context: typer.Context, name: str, value: str | None) -> str | None:
-    """A flag's value where it stands on the command line, None where it comes from elsewhere."""
-    source = context.get_parameter_source(name)
-    return value if source is not None and source.name == "COMMANDLINE" else None
+def of_saved(context: typer.Context) -> tuple[str | None, str | None, str | None]:
+    """`--model` and `--mmproj` where they stand on the command line, and `--mmproj` wherever it comes from: variables and
+    files of settings name the model of new sessions, while a saved one knows its own."""
+
+    def said(name: str) -> str | None:
+        source = context.get_parameter_source(name)
+        return context.params[name] if source is not None and source.name == "COMMANDLINE" else None
+
+    return said("model"), said("mmproj"), context.params["mmproj"]

@@ -12,7 +12,7 @@ from omnitide_cli.addresses import display_name
 from omnitide_cli.catalog.files import find_manifest
 from omnitide_cli.errors import SessionFileError, UsageError
 from omnitide_cli.formats.sink import Sink, Tee
-from omnitide_cli.runtime.options import EngineOptions
+from omnitide_cli.runtime.options import POLICIES, EngineOptions
 from omnitide_cli.runtime.saved import SavedOptions
 from omnitide_cli.session.configuration import engine_options, with_recall
 from omnitide_cli.session.evidence import Evidence
@@ -34,6 +34,8 @@ class AskOptions:
 
     model: str | None = None
     mmproj: str | None = None
+    own_mmproj: str | None = None
+    """The encoders of a model that is a file of the user's own."""
     engine: Mapping[str, Any] = field(default_factory=dict)
     output: OutputOptions = field(default_factory=OutputOptions)
     evidence: Path | None = None
@@ -113,14 +115,15 @@ def reopened(path: Path, options: AskOptions, interrupt: Interrupt, outputs: Out
     name = options.model or saved.model.name
     manifest = find_manifest(name)
     wanted = dict.fromkeys(SavedOptions.__dataclass_fields__) | dict(options.engine)
-    if wanted["policy"] is None and saved.options.policy not in _safe_policies():
+    if wanted["policy"] is None and saved.options.policy not in POLICIES:
         wanted["policy"] = "omnipick"  # a file may not run code, and to ask nothing has to be cut
     merged = with_default_recall(resumption.options(wanted))
     chosen = with_recall(
         manifest,
         engine_options(manifest, merged, unit_seconds=saved.media.unit_seconds, image_tokens=saved.media.image_tokens),
     )
-    files = model_files(manifest, options.mmproj, interrupt, outputs)
+    own = options.own_mmproj if Path(name).suffix == ".gguf" else None
+    files = model_files(manifest, options.mmproj or own, interrupt, outputs)
     prompt = replace(manifest.prompt, system_text=saved.model.system_text)
     resumption.check_model(saved_model(name, files, saved.model.system_text))
     with load_engine(manifest, files, prompt, chosen, interrupt, outputs) as engine:
@@ -137,9 +140,3 @@ def with_default_recall(settings: dict[str, Any]) -> dict[str, Any]:
         return settings
     low = settings.get("low_watermark") or EngineOptions().low_watermark
     return settings | {"recall_tokens": low // 4}
-
-
-def _safe_policies() -> tuple[str, ...]:
-    from omnitide_cli.runtime.options import POLICIES
-
-    return tuple(POLICIES)
