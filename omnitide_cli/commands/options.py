@@ -335,8 +335,8 @@ def session_and_words(session: str | None, words: Sequence[str]) -> tuple[str | 
 
 
 def of_saved(context: typer.Context) -> tuple[str | None, str | None, str | None]:
-    """`--model` and `--mmproj` where they stand on the command line, and `--mmproj` wherever it comes from: variables and
-    files of settings name the model of new sessions, while a saved one knows its own."""
+    """`--model` and `--mmproj` where they stand on the command line, and `--mmproj` wherever it comes from: variables
+    and files of settings name the model of new sessions, while a saved one knows its own."""
 
     def said(name: str) -> str | None:
         source = context.get_parameter_source(name)
