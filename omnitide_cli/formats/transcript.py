@@ -18,9 +18,9 @@ from pathlib import Path
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats import cues
 from omnitide_cli.formats.locked_file import open_locked, read_all, replace_locked
+from omnitide_cli.formats.origins import origin
 from omnitide_cli.formats.patient import PatientFile
 from omnitide_cli.formats.sink import Sink
-from omnitide_cli.formats.words import evidence
 from omnitide_cli.paths import is_there
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Unwritten
 
@@ -254,7 +254,7 @@ class TranscriptSink(Sink):
             if not self._is_known(answer.at, f"{answer.question}\n{answer.text}"):
                 self._append(json.dumps(answer.to_json(), ensure_ascii=False) + "\n", is_answer=True)
             return
-        where = evidence((each.start, each.end) for each in answer.recalled)
+        where = origin(answer)
         said = f"{answer.text} ({where})" if where else answer.text
         words = cues.words(answer.question, said, self._suffix)
         if self._is_known(answer.at, words):

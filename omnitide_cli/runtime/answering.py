@@ -123,4 +123,12 @@ class Exchange:
             recalled=self._recalled.moments if self._recalled else (),
             wall=wall,
             thought_tokens=self._thoughts.tokens,
+            history_from=self._history_from(),
         )
+
+    def _history_from(self) -> float | None:
+        whole = (each for each in self._session.units() if each.kind == "media" and not (each.partial or each.recalled))
+        starts = [each.start_s for each in whole]
+        if self._recalled is not None and self._recalled.oldest is not None:
+            starts.append(self._recalled.oldest)
+        return min(starts, default=None)

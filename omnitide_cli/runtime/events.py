@@ -256,6 +256,9 @@ class Answer(Event):
     """Time of day at media second `at`, as the session's `wall`; null for what isn't live."""
     thought_tokens: int = 0
     """Of `tokens`, what the model thought aloud; left out of `text` unless --show-thoughts is given."""
+    history_from: float | None = None
+    """Where what it could be drawn from begins, in media seconds: the oldest that is archived, or still whole in the
+    history; null: nothing was seen or heard."""
 
 
 @dataclass(frozen=True, slots=True)

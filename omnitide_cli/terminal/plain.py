@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Literal, TextIO
 
+from omnitide_cli.formats.origins import origin
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.status import StatusLine, columns, is_capable
-from omnitide_cli.formats.words import clock, evidence, moment, one_line, printable, saved, with_hint
+from omnitide_cli.formats.words import clock, moment, one_line, printable, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -120,7 +121,7 @@ class PlainSink(Sink):
             self._end_answer()
         elif answer.text or answer.stop != "interrupted":  # an answer that never began is none
             self._write(f"[{moment(answer.at, answer.wall)}] {one_line(answer.question)}\n{answer.text.strip()}\n")
-        if (where := evidence((each.start, each.end) for each in answer.recalled)) and self._detail != "quiet":
+        if (where := origin(answer)) and self._detail != "quiet":
             self._write(f"({where})\n")
         if answer.stop == "length":
             self.notice(

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from omnitide_cli.formats.words import evidence, one_line, saved, with_hint
+from omnitide_cli.formats.origins import origin
+from omnitide_cli.formats.words import one_line, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -189,7 +190,7 @@ def fold(state: State, event: Event) -> State:
         case AnswerDelta():
             return _spoken(state, lambda last: replace(last, text=last.text + event.text))
         case Answer():
-            where = evidence((each.start, each.end) for each in event.recalled)
+            where = origin(event)
             done = _spoken(
                 state, lambda last: replace(last, text=event.text, stop=event.stop, where=where, wall=event.wall)
             )
