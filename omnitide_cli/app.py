@@ -21,6 +21,8 @@ COMMANDS = {
     "watch": Entry("omnitide_cli.commands.watch:watch"),
     "live": Entry("omnitide_cli.commands.live:live"),
     "ask": Entry("omnitide_cli.commands.ask:ask"),
+    "find": Entry("omnitide_cli.commands.find:find"),
+    "timeline": Entry("omnitide_cli.commands.timeline:timeline"),
     "inspect-kv": Entry("omnitide_cli.commands.inspect_kv:inspect_kv"),
     "models": Entry("omnitide_cli.commands.models:app", "List, download and remove models."),
     "doctor": Entry("omnitide_cli.commands.doctor:doctor"),

@@ -37,7 +37,7 @@ from omnitide_cli.runtime.options import (
     check_policy,
     check_watermarks,
 )
-from omnitide_cli.runtime.recall import Recall
+from omnitide_cli.runtime.recall import Found, Recall
 from omnitide_cli.runtime.recaller import Recaller
 from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
@@ -134,6 +134,14 @@ class Engine:
     def recall(self) -> Recall | None:
         """The archive of what was cut, for those who look inside; None where what is cut is gone."""
         return self._recaller.recall if self._recaller else None
+
+    def search(self, text: str) -> list[Found]:
+        """Every archived unit, by age, with its share of the text's attention; first the history is brought below the
+        low watermark, and what has to leave it is archived. Empty where nothing is. Raises CacheFull without room."""
+        self._finish_answer()
+        self._maintain(self._totals.last_unit)
+        tokens = self._model.tokenize(text, special=False)
+        return self.recall.search(tokens) if self.recall is not None and tokens else []
 
     @contextmanager
     def without_recall(self) -> Iterator[None]:

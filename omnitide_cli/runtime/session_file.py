@@ -72,13 +72,14 @@ def write_session(path: Path, session: SessionFile) -> None:
     for part in parts:
         digest.update(part)
     try:
-        _replace(path.resolve(), [*parts, digest.digest()])
+        replace_file(path.resolve(), [*parts, digest.digest()])
     except OSError as error:
         message = f"{path} can't be written: {error.strerror or error}"
         raise RuntimeFailure(message, "make room, or choose another place") from error
 
 
-def _replace(path: Path, parts: list[Any]) -> None:
+def replace_file(path: Path, parts: list[Any]) -> None:
+    """Write bytes to a file, for its owner alone: a crash leaves the old or the new one whole. Raises OSError."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)  # 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from omnitide_cli.addresses import display_name
 from omnitide_cli.catalog.files import find_manifest
+from omnitide_cli.catalog.manifest import Manifest
 from omnitide_cli.errors import SessionFileError, UsageError
 from omnitide_cli.formats.sink import Sink, Tee
-from omnitide_cli.runtime.options import POLICIES, EngineOptions
+from omnitide_cli.runtime.options import POLICIES
 from omnitide_cli.runtime.saved import SavedOptions
 from omnitide_cli.session.configuration import engine_options, with_recall
 from omnitide_cli.session.evidence import Evidence
@@ -26,6 +27,9 @@ from omnitide_cli.session.resume import Resumption, saved_model
 if TYPE_CHECKING:
     from omnitide_cli.runtime.engine import Engine
     from omnitide_cli.runtime.events import Event
+
+
+Alters = Callable[[Manifest, Resumption], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,13 @@ def asked(output: OutputOptions, state: GlobalOptions, title: str) -> Iterator[t
 
 
 @contextmanager
-def reopened(path: Path, options: AskOptions, interrupt: Interrupt, outputs: Outputs) -> Iterator[Reopened]:
-    """A saved session with its model, as it was when it was saved. Raises OmniTideError."""
+def reopened(
+    path: Path, options: AskOptions, interrupt: Interrupt, outputs: Outputs, alters: Alters | None = None
+) -> Iterator[Reopened]:
+    """A saved session with its model, as it was when it was saved, but for the settings that `alters` gives.
+
+    Raises OmniTideError.
+    """
     resumption = Resumption(path, resumes=False)
     saved = resumption.saved
     name = options.model or saved.model.name
@@ -117,7 +126,9 @@ def reopened(path: Path, options: AskOptions, interrupt: Interrupt, outputs: Out
     wanted = dict.fromkeys(SavedOptions.__dataclass_fields__) | dict(options.engine)
     if wanted["policy"] is None and saved.options.policy not in POLICIES:
         wanted["policy"] = "omnipick"  # a file may not run code, and to ask nothing has to be cut
-    merged = with_default_recall(resumption.options(wanted))
+    merged = resumption.options(wanted)
+    if alters is not None:
+        merged |= alters(manifest, resumption)
     chosen = with_recall(
         manifest,
         engine_options(manifest, merged, unit_seconds=saved.media.unit_seconds, image_tokens=saved.media.image_tokens),
@@ -132,11 +143,3 @@ def reopened(path: Path, options: AskOptions, interrupt: Interrupt, outputs: Out
         except SessionFileError as error:
             raise resumption.refused(error) from error
         yield Reopened(engine, resumption, begun)
-
-
-def with_default_recall(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings under which whatever the file archives is recalled, also where nobody says how much of it."""
-    if settings.get("recall_tokens") is not None:
-        return settings
-    low = settings.get("low_watermark") or EngineOptions().low_watermark
-    return settings | {"recall_tokens": low // 4}

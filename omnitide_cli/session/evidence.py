@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from omnitide_cli.catalog.folders import expanded
-from omnitide_cli.errors import OmniTideError, UsageError
+from omnitide_cli.errors import OmniTideError, RuntimeFailure, UsageError
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.runtime.events import Answer, Event, Notice
 from omnitide_cli.runtime.journal import Journal
@@ -41,6 +41,18 @@ class Evidence:
             message = f"--evidence {folder}: nothing can be written there: {error.strerror or error}"
             raise UsageError(message, "choose another folder") from error
         return cls(path)
+
+    def picture(self, journal: Journal, start: float, end: float) -> str | None:
+        """Write the picture of a moment, and return its path; None where none is kept. Raises RuntimeFailure."""
+        found = journal.pictures_of(start, end)
+        if not found:
+            return None
+        path = self.folder / f"{stamp(found[0].start)}.jpg"
+        try:
+            path.write_bytes(found[0].jpeg)
+        except OSError as error:
+            raise RuntimeFailure(f"{path} can't be written: {error.strerror or error}", "make room") from error
+        return str(path)
 
     def sink(self, journal: Journal, tell: Callable[[Event], None], media: SavedMedia | None) -> EvidenceSink:
         """What writes it; `journal` has the pictures, `media` says what clips are cut from."""

@@ -62,11 +62,11 @@ def test_as_json_it_is_what_watch_writes(omnitide: Run, engine: type[ScriptedEng
     assert kinds == ["session", "answer_delta", "answer_delta", "answer_delta", "answer", "summary"]
 
 
-def test_it_recalls_though_nobody_said_how_much(omnitide: Run, engine: type[ScriptedEngine], saved: Path) -> None:
-    omnitide("ask", saved, "Who?")
-    assert engine.opened[-1].options.recall_tokens == engine.opened[-1].options.low_watermark // 4
-    omnitide("ask", saved, "Who?", "--recall-tokens", 7)
-    assert engine.opened[-1].options.recall_tokens == 7
+def test_flags_win_over_what_it_was_saved_with(omnitide: Run, engine: type[ScriptedEngine], saved: Path) -> None:
+    done = omnitide("ask", saved, "Who?", "--recall-tokens", 7, "--max-answer-tokens", 9)
+    assert done.code == 0, done.err
+    options = engine.opened[-1].options
+    assert (options.recall_tokens, options.max_answer_tokens, options.high_watermark) == (7, 9, 2500)
 
 
 @pytest.mark.parametrize(
