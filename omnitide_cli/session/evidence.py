@@ -12,6 +12,7 @@ from typing import Any
 from omnitide_cli.catalog.folders import expanded
 from omnitide_cli.errors import OmniTideError, RuntimeFailure, UsageError
 from omnitide_cli.formats.sink import Sink
+from omnitide_cli.paths import is_file
 from omnitide_cli.runtime.events import Answer, Event, Notice
 from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.saved import SavedMedia
@@ -117,9 +118,12 @@ class EvidenceSink(Sink):
                 file.write(json.dumps(known | {"clips": names}, ensure_ascii=False) + "\n")
 
     def _can_cut(self, start: float, end: float) -> bool:
-        """Only a file that was played once has a place for every moment of the session; typed words last no time."""
+        """Only a file that was played once, and is still there, has a place for every moment of the session; what was
+        typed lasts no time."""
         media = self._media
-        return media is not None and media.path is not None and media.loops == 1 and end > start
+        if media is None or media.path is None or media.loops != 1:
+            return False
+        return end > start and is_file(Path(media.path))
 
     def _clip(self, start: float, end: float) -> Path | None:
         from omnitide_cli.media.clip import copy_clip

@@ -22,7 +22,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8
 
 
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(BLOCKS) >= 9
+    assert len(BLOCKS) >= 10
     shutil.copy(EXAMPLE, tmp_path / "talk.mp4")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -36,10 +36,11 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "answer_delta\nanswer\n" in shown[3]
     assert "cells" in shown[4]
     assert "resumed at 12 s" in shown[5]
-    assert "ms behind" in shown[6]
-    assert re.search(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", shown[6])
-    assert "red" in shown[7]
-    assert "missing.mp4" in shown[8]
+    assert re.fullmatch(r".+ \[.*\] \d+\.\d+\n", shown[6])
+    assert "ms behind" in shown[7]
+    assert re.search(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", shown[7])
+    assert "red" in shown[8]
+    assert "missing.mp4" in shown[9]
 
 
 def test_every_public_name_is_in_it() -> None:
