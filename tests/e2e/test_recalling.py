@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,16 @@ from omnitide_cli.media import MediaUnit
 from omnitide_cli.runtime.engine import Engine
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Recalled
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
+from omnitide_cli.runtime.saved import (
+    Saved,
+    SavedEngine,
+    SavedMedia,
+    SavedModel,
+    SavedOptions,
+    SavedQuestions,
+    SavedTotals,
+)
+from omnitide_cli.runtime.session_file import ARCHIVE, SessionFile
 from omnitide_cli.session.configuration import engine_options, with_recall
 
 UNITS = 46
@@ -112,3 +122,41 @@ def test_the_archive_leaves_no_file(watched: Engine, chosen: EngineOptions) -> N
     folder = chosen.archive_folder
     assert isinstance(folder, Path)
     assert not [path for path in folder.glob("rows-*")]
+
+
+@pytest.fixture(scope="module")
+def saved() -> Saved:
+    totals: dict[str, Any] = {field.name: 0 for field in fields(SavedTotals)}
+    options = SavedOptions("omnipick", "auto", "compact", 400, 260, None, "f16", "auto", 24, 0.0, 0)
+    media = SavedMedia("test", "test", 1, 1.0, None, True, True, 0.0, None, 1, 0.0, 0.0, 0, 0)
+    engine = SavedEngine(1, 1, SavedTotals(**totals))
+    return Saved("0", SavedModel("demo", "1:a", None, ""), options, media, SavedQuestions(), engine)
+
+
+def test_an_engine_that_takes_a_saved_session_up_recalls_the_same(
+    watched: Engine,
+    manifest: Manifest,
+    demo_files: ModelFiles,
+    chosen: EngineOptions,
+    needles: NeedleStream,
+    saved: Saved,
+) -> None:
+    question = needles.needles[0].question.text
+    _, state = watched.save()
+    file = SessionFile(saved, state, watched.save_archive())
+    expected = [*watched.ask(question, float(UNITS))]
+    with Engine.open(demo_files, manifest.prompt, chosen) as resumed:
+        resumed.start("test", file)
+        found = [*resumed.ask(question, float(UNITS))]
+    for each, other in zip(expected, found, strict=False):
+        if isinstance(each, Recalled):
+            assert isinstance(other, Recalled)
+            assert (other.verdict, other.moments, other.searched) == (each.verdict, each.moments, each.searched)
+            assert other.searched > 0
+    texts = [[event.text for event in events if isinstance(event, Answer)] for events in (expected, found)]
+    assert texts[0] == texts[1]
+    with Engine.open(demo_files, manifest.prompt, replace(chosen, recall_tokens=0)) as without:
+        without.start("test", file)
+        assert without.recall is None
+        assert bytes(without.save_archive()[ARCHIVE]) == bytes(file.sections[ARCHIVE])
+    watched.session.restore(state)
