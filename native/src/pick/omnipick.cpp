@@ -1,4 +1,5 @@
-// OmniPick: recent units whole, of older ones the spans that attention keeps returning to. Section 5.1.
+// OmniPick: recent units whole, of older ones the first tokens of each picture and sound, markers, and text up to a
+// budget: what attention keeps returning to; no attention is read. Section 5.1.
 #include "pick/plan.h"
 
 #include <algorithm>

@@ -70,7 +70,7 @@ public:
     // follows from it. The history changes at once; the caller executes `freed` and `rows` on the cache.
     Upkeep maintain(uint32_t limit);
 
-    // Puts units back before all that are kept (Ledger::insert_recalled); they get their cells here. Nothing changes and
+    // Puts units back right behind the system unit (Ledger::insert_recalled); they get their cells here. Nothing changes and
     // there are no cells when there is no room. The caller fills the cells and executes `rows`.
     Recollection recall(std::vector<Unit> units);
     // Takes them out again; nothing when there are none. The caller frees the cells and executes `rows`.
