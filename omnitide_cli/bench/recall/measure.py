@@ -57,6 +57,8 @@ def measure(
 ) -> Iterator[Trial]:
     """Ask for the needles of each stream `ages_s` seconds after they were there. Ends early once `stopped` says so."""
     for seed in seeds:
+        if stopped():
+            return
         needles = needle_stream(split, seed, _last_unit(max(ages_s)) + 1)
         due = {max(needle.unit for needle in needles.needles) + age: age for age in ages_s}
         engine = model.engine(options, Encodings())
