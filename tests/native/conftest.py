@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from memory_streams import WRITERS
 from tiny_models import write_attention_model, write_recurrent_model
 
 
@@ -17,3 +19,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     paths["mamba"] = write_recurrent_model(folder / "mamba.gguf")
     return paths
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The path of a model with a window in some layers, or of a hybrid, by its name."""
+    folder = tmp_path_factory.mktemp("memories")
+
+    def write(name: str) -> Path:
+        path = folder / f"{name}.gguf"
+        return path if path.exists() else WRITERS[name](path)
+
+    return write
