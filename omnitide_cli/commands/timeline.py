@@ -43,6 +43,7 @@ def timeline(
     ] = False,
 ) -> None:
     """List the answers, recalled moments and pictures of a saved session by time."""
+    from omnitide_cli.formats.timeline_page import BEGINS
     from omnitide_cli.formats.words import clock, evidence, moment, one_line, printable, stretch
     from omnitide_cli.runtime.session_file import check_writable
     from omnitide_cli.session import saves
@@ -53,7 +54,7 @@ def timeline(
             f"--html {html}: only HTML files are written", f"for example --html {html.with_suffix('.html')}"
         )
     if html is not None:
-        check_writable(html, "--html")
+        check_writable(html, "--html", begins=BEGINS)
     path = session or saves.newest_to_read()
     chronicle = Chronicle.of(path)
     state = context.ensure_object(GlobalOptions)

@@ -9,6 +9,8 @@ from html import escape
 
 from omnitide_cli.formats.words import CONTROL_CODES, clock, stretch
 
+BEGINS = b"<!doctype html>"
+
 
 @dataclass(frozen=True, slots=True)
 class Shot:
@@ -66,7 +68,7 @@ def timeline_page(title: str, about: str, shots: Sequence[Shot], exchanges: Sequ
 
 
 def _page(title: str, about: str, shots: Sequence[Shot], exchanges: Sequence[Exchange]) -> Iterator[str]:
-    yield "<!doctype html>"
+    yield BEGINS.decode()
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'

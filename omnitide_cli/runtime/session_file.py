@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.errors import RuntimeFailure, SessionFileError, UsageError
-from omnitide_cli.paths import is_folder, is_there
+from omnitide_cli.paths import is_file, is_folder, is_there
 from omnitide_cli.runtime.saved import Saved, read_saved
 
 MAGIC = b"TIDE\r\n\x1a\n"  # as PNG's: a transfer that changes line ends is found out
@@ -53,13 +53,25 @@ class SessionFile:
     sections: Mapping[bytes, bytes | memoryview] = field(default_factory=dict)
 
 
-def check_writable(path: Path, flag: str) -> None:
-    """Raise UsageError when a session could not be written there."""
+def check_writable(path: Path, flag: str, begins: bytes = MAGIC) -> None:
+    """Raise UsageError when a session could not be written there, or when something else lies there: a file is only
+    ever replaced by one of its own kind, which begins the same."""
     folder = path.resolve().parent
     if not (is_folder(folder) or is_there(folder)):
         raise UsageError(f"{flag} {path}: there is no folder {folder}", "create it, or choose another place")
     if is_folder(path) or not os.access(folder, os.W_OK):
         raise UsageError(f"{flag} {path}: it can't be written there", "choose another place")
+    if is_file(path) and _beginning(path, len(begins)) not in (b"", begins):
+        raise UsageError(f"{flag} {path}: a file of another kind is there", "choose another name, or delete that file")
+
+
+def _beginning(path: Path, length: int) -> bytes:
+    """The first bytes of a file; nothing of one that can't be read, since that is no reason not to replace it."""
+    try:
+        with path.open("rb") as file:
+            return file.read(length)
+    except OSError:
+        return b""
 
 
 def write_session(path: Path, session: SessionFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import av
 import numpy as np
 import pytest
 from scripted import ScriptedEngine, module_with
+from tiny_models.families import FAMILIES
 
 from omnitide_cli.app import app
 from omnitide_cli.commands.run import run
@@ -38,12 +40,14 @@ def engine(monkeypatch: pytest.MonkeyPatch, weights: Path) -> type[ScriptedEngin
 
 
 @pytest.fixture
-def weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A folder with two files that pass for weights; the flags name them."""
+def weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_family_folder: Path) -> Path:
+    """A folder with the files of a tiny model that sees and hears; the variables name them."""
     folder = tmp_path / "weights"
     folder.mkdir()
-    for name in ("tiny.gguf", "mmproj-tiny.gguf"):
-        (folder / name).write_bytes(b"GGUF")
+    for name, path in zip(
+        ("tiny.gguf", "mmproj-tiny.gguf"), FAMILIES["qwen2.5-omni"].write(tiny_family_folder), strict=True
+    ):
+        shutil.copy(path, folder / name)
     monkeypatch.setenv("OMNITIDE_MODEL", str(folder / "tiny.gguf"))
     monkeypatch.setenv("OMNITIDE_MMPROJ", str(folder / "mmproj-tiny.gguf"))
     return folder

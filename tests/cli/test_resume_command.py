@@ -128,7 +128,7 @@ def test_other_weights_and_other_sources_are_refused(
     (moved / clip.name).write_bytes(clip.read_bytes())
     assert omnitide("watch", moved / clip.name, "--resume", saved, "--no-ask").code == 0
 
-    (weights / "tiny.gguf").write_bytes(b"GGUF2")
+    (weights / "tiny.gguf").write_bytes((weights / "tiny.gguf").read_bytes() + b"more")
     done = omnitide("watch", clip, "--resume", saved)
     assert done.code == 3
     assert "other weights than" in done.err

@@ -78,7 +78,7 @@ def test_json_is_one_event_a_line_in_the_order_of_the_session(omnitide: Omnitide
     assert types[7:-1] == ["answer_delta"] * 3 + ["answer"]
 
 
-def test_flags_reach_the_engine(omnitide: Omnitide, clip: Path, engine: Any) -> None:
+def test_flags_reach_the_engine(omnitide: Omnitide, clip: Path, engine: Any, weights: Path) -> None:
     omnitide(
         *("watch", clip, "--policy", "fifo", "--layout", "native", "--positions", "sparse", "--recent-units", 3),
         *("--high-watermark", 900, "--low-watermark", 400, "--image-sinks", 1, "--audio-sinks", 2, "--text-budget", 9),
@@ -94,7 +94,9 @@ def test_flags_reach_the_engine(omnitide: Omnitide, clip: Path, engine: Any) -> 
     assert (options.max_answer_tokens, options.temperature, options.seed) == (7, 0.5, 3)
     assert (options.ctx, options.threads, options.gpu_layers) == (2048, 1, 0)
     assert (options.cache_type, options.flash_attn) == ("q8_0", "off")
-    assert options.unit_tokens == 64 + 13 + 4
+    manifest = find_manifest(str(weights / "tiny.gguf"), str(weights / "mmproj-tiny.gguf"))
+    assert options.unit_tokens == manifest.unit_tokens(0.5, 64)
+    assert 64 + 13 + 4 <= options.unit_tokens < 100
     assert opened.prompt.system_text == "Be brief."
     assert len(opened.units) == 6
     assert all(unit.audio is None for unit in opened.units)

@@ -112,6 +112,24 @@ def test_places_that_can_not_be_written_are_refused_beforehand(tmp_path: Path) -
             check_writable(wrong, "--save-session")
 
 
+def test_files_of_another_kind_are_not_replaced(path: Path, tmp_path: Path) -> None:
+    check_writable(path, "--save-session")
+    for name, content in (
+        ("clip.mp4", b"\0\0\0\x20ftypisom"),
+        ("notes.txt", b"TI"),
+        ("page.html", b"<!doctype html>x"),
+    ):
+        other = tmp_path / name
+        other.write_bytes(content)
+        with pytest.raises(UsageError, match="a file of another kind is there"):
+            check_writable(other, "--save-session")
+    check_writable(tmp_path / "page.html", "--html", begins=b"<!doctype html>")
+    (tmp_path / "empty").touch()
+    check_writable(tmp_path / "empty", "--save-session")
+    os.mkfifo(tmp_path / "pipe")
+    check_writable(tmp_path / "pipe", "--save-session")
+
+
 def test_files_that_are_no_sessions_are_named(path: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo.tide"
     os.mkfifo(fifo)

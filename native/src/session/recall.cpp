@@ -44,7 +44,8 @@ std::vector<Found> Recall::search(const Queries & queries) const {
 }
 
 Choice Recall::choose(const std::vector<Found> & found, uint32_t room) const {
-    // One candidate a second, or a question with its answer; half of such a pair can't come back.
+    // One candidate a second, or a question with its answer; half of such a pair can't come back. The better half is what the
+    // pair scores: with both, whatever was asked before in like words would be ahead of what was seen.
     std::vector<Candidate> candidates;
     std::vector<size_t> first;
     for (size_t i = 0; i < found.size(); ++i) {
@@ -53,7 +54,7 @@ Choice Recall::choose(const std::vector<Found> & found, uint32_t room) const {
         first.push_back(i);
         if (is_pair(archive_, i)) {
             const bool both = candidate.tokens > 0 && archive_.has_rows(i + 1);
-            candidate.score += found[i + 1].score;
+            candidate.score = std::max(candidate.score, found[i + 1].score);
             candidate.tokens = both ? candidate.tokens + archive_.unit(i + 1).tokens() : 0;
             ++i;
         } else if (unit.kind != UnitKind::Media) {
