@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from omnitide_cli.catalog.files import find_manifest
+
 Omnitide = Callable[..., Any]
 
 
