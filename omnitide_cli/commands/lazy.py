@@ -28,7 +28,19 @@ class Entry(NamedTuple):
     """Of a group; a function's docstring is read from its file."""
 
 
-class Command(TyperCommand):
+class TracedCommand(TyperCommand):
+    """A command whose parser's errors say which command they are of, so that its help can be named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if getattr(error, "ctx", self) is None:  # the parser doesn't tell where a value is missing
+                error.ctx = ctx  # pyright: ignore[reportAttributeAccessIssue]
+            raise
+
+
+class Command(TracedCommand):
     """A command that says first which variables nobody knows."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnitide_cli.commands.lazy import TracedCommand
 from omnitide_cli.commands.options import complete_models
 from omnitide_cli.errors import UsageError
 
@@ -53,7 +54,7 @@ Name = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per model.")]
 
 
-@app.command("list")
+@app.command("list", cls=TracedCommand)
 def list_models(json_lines: Json = False) -> None:
     """List the known models and whether they are on this machine."""
     from omnitide_cli.catalog.manifest import load_manifest, model_names
@@ -67,7 +68,7 @@ def list_models(json_lines: Json = False) -> None:
     list_lines(rows, sys.stdout)
 
 
-@app.command(epilog=INFO_EPILOG)
+@app.command(cls=TracedCommand, epilog=INFO_EPILOG)
 def info(
     model: Name,
     mmproj: Annotated[
@@ -96,7 +97,7 @@ def info(
         info_lines(_described(manifest), sys.stdout)
 
 
-@app.command(epilog="omnitide models pull qwen2.5-omni-3b")
+@app.command(cls=TracedCommand, epilog="omnitide models pull qwen2.5-omni-3b")
 def pull(
     model: Name,
     check: Annotated[
@@ -118,7 +119,7 @@ def pull(
             print(path)
 
 
-@app.command(epilog="omnitide models remove qwen2.5-omni-3b --yes")
+@app.command(cls=TracedCommand, epilog="omnitide models remove qwen2.5-omni-3b --yes")
 def remove(
     model: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
 ) -> None:

@@ -51,6 +51,25 @@ def test_text_that_looks_like_a_flag_is_text(omnitide: Omnitide, clip: Path, eng
     assert "media" in done.err, "it was not quiet"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("watch", "x.mp4", "--ask"),
+        ("live", "--ask"),
+        ("models", "info", "x", "--mmproj"),
+        ("bench", "latency", "--policy"),
+    ],
+)
+def test_a_flag_without_its_value_points_to_the_help_of_its_command(
+    omnitide: Omnitide, arguments: tuple[str, ...]
+) -> None:
+    done = omnitide(*arguments)
+    name = " ".join(arguments[: 2 if arguments[0] in ("models", "bench") else 1])
+    assert done.code == 2
+    assert f"'{arguments[-1]}' requires an argument" in done.err
+    assert f"omnitide {name} --help" in done.err.lower()
+
+
 def commands() -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for typer_app, prefix in ((app, ""), (bench, "bench ")):
