@@ -211,3 +211,24 @@ TEST(records_come_and_go_in_a_file) {
     std::vector<uint8_t> found;
     CHECK(!file.get(other, found));
 }
+
+TEST(units_of_a_future_that_was_taken_back_are_forgotten) {
+    for (const uint64_t disk : {uint64_t{0}, uint64_t{1} << 20}) {
+        Archive archive{settings(disk ? 3000 : 1 << 20, disk)}, never{settings(disk ? 3000 : 1 << 20, disk)};
+        for (uint64_t id = 0; id < 12; ++id) {
+            archive.add(second(id, 5), rows(id, 7));
+            if (id < 8) never.add(second(id, 5), rows(id, 7));
+        }
+        archive.forget_from(8);
+        CHECK_EQ(archive.size(), 8u);
+        CHECK_EQ(archive.find(8), archive.size());
+        if (disk == 0) CHECK_EQ(archive.counts().memory, never.counts().memory);
+        archive.add(second(8, 6), rows(8, 8));  // another unit got the id
+        CHECK_EQ(archive.unit(8).tokens(), 8u);
+        for (size_t i = 0; i < archive.size(); ++i) CHECK(has_its_rows(archive, i));
+        archive.forget_from(0);
+        CHECK_EQ(archive.size(), 0u);
+        CHECK_EQ(archive.counts().memory, 0u);
+        CHECK_EQ(archive.counts().disk, 0u);
+    }
+}

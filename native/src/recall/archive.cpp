@@ -82,6 +82,16 @@ size_t Archive::find(uint64_t id) const {
     return found != entries_.end() && found->unit.id == id ? static_cast<size_t>(found - entries_.begin()) : size();
 }
 
+void Archive::forget_from(uint64_t id) {
+    while (!entries_.empty() && entries_.back().unit.id >= id) {
+        memory_ -= memory_of(entries_.back());
+        if (file_) file_->free(entries_.back().extent);
+        entries_.pop_back();
+    }
+    for (size_t * cursor : {&spilled_, &coarse_, &pictureless_}) *cursor = std::min(*cursor, entries_.size());
+    for (size_t & cursor : thinned_) cursor = std::min(cursor, entries_.size());
+}
+
 ArchiveCounts Archive::counts() const {
     ArchiveCounts counts;
     counts.units = static_cast<uint32_t>(entries_.size());

@@ -55,6 +55,8 @@ public:
     bool has_rows(size_t index) const { return entries_[index].size > 0; }
     // Its rows, one after the other. false where they are gone or can't be read, after which they are gone.
     bool rows(size_t index, std::vector<uint8_t> & out);
+    // Forgets the units from that id on: a session that went back to an earlier state gives their ids to others.
+    void forget_from(uint64_t id);
     // The unit of that id, or size().
     size_t find(uint64_t id) const;
 

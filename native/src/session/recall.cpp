@@ -1,6 +1,7 @@
 #include "session/recall.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ot {
 namespace {
@@ -21,6 +22,11 @@ ArchiveSettings Recall::archive_settings(const RecallSettings & settings, bool m
     archive.disk = settings.disk;
     archive.file = settings.file;
     return archive;
+}
+
+void Recall::forget_from(uint64_t unit) {
+    archive_.forget_from(unit);
+    for (auto note = notes_.begin(); note != notes_.end();) note = note->first >= unit ? notes_.erase(note) : std::next(note);
 }
 
 void Recall::take_note(StoredUnit & unit) {

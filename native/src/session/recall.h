@@ -55,6 +55,8 @@ public:
     const Archive & archive() const { return archive_; }
 
     void note(uint64_t unit, std::string text, std::vector<uint8_t> picture) { notes_[unit] = {std::move(text), std::move(picture)}; }
+    // Forgets what was archived or noted of units from that id on.
+    void forget_from(uint64_t unit);
     // Moves what was noted of the unit into it.
     void take_note(StoredUnit & unit);
 

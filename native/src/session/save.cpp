@@ -56,6 +56,7 @@ void Session::restore(ByteReader & in) {
     broken_ = true;  // whatever is thrown from here on leaves ledger and cache apart
     cache_->restore(rows, placed_cells(history.ledger()));
     history_ = std::move(history);
+    if (recall_) recall_->forget_from(history_.ledger().next_id());
     hides_remnants_ = false;
     forced_.clear();
     logits_ready_ = false;
