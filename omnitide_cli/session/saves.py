@@ -115,7 +115,7 @@ def newest(matches: Matches | None) -> Path:
     """The newest saved session that doesn't run, of one source if `matches` says which. Raises SessionFileError."""
     for save in _saves(lambda path: fate(path) != "running", matches):
         return save.path
-    of = " of this source" if matches else ""
+    of = " of this source" if matches and any(_saves(lambda path: True, None)) else ""
     raise SessionFileError(
         f"--resume {LAST}: there is no saved session{of}", "name a file that --save-session or /save has written"
     )
