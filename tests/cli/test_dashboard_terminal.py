@@ -172,6 +172,10 @@ def test_commands_are_typed(watch: Open) -> None:
     assert "running, process" in terminal.rows[1]
     terminal.type("\x1b")
     terminal.wait_to_see("Talk")
+    terminal.type("/kv\r")
+    terminal.wait_to_see("any key closes this")
+    terminal.type("q")  # closes it, and is no letter of a question
+    terminal.wait_to_see("Talk")
     terminal.type("\x04")
     assert terminal.end() == 0
 

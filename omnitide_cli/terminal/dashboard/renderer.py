@@ -169,7 +169,7 @@ class Renderer:
                 SCROLLS[key.name](self._page)
                 return
             self._closed_kv, self._page = kv, Scroll()
-            if key.name in ("enter", "escape"):
+            if key.name in ("enter", "escape") or key.text in ("q", " "):  # meant for the page, not as a letter
                 return
         match key.name:
             case "redraw":
