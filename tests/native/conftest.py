@@ -23,11 +23,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The path of a model with a window in some layers, or of a hybrid, by its name."""
+    """The path of a family's model, of one with a window in some layers, or of a hybrid, by its name."""
     folder = tmp_path_factory.mktemp("memories")
 
     def write(name: str) -> Path:
         path = folder / f"{name}.gguf"
-        return path if path.exists() else WRITERS[name](path)
+        if not path.exists():
+            WRITERS[name](path)
+        return path
 
     return write

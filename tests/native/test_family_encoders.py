@@ -10,19 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_stream import PROBE, Part, Running
+from stock_context import StockContext
+from test_exactness import LOGITS_TOLERANCE
+from test_slices import stock_chunks
 from tiny_models.families import FAMILIES
 
 from omnitide_cli.catalog.files import find_manifest
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.marks import Marks, read_marks
 from omnitide_cli.runtime.model import Model
-from omnitide_cli.runtime.native import mtmd
+from omnitide_cli.runtime.native import llama, mtmd
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
 from omnitide_cli.runtime.template import TokenTemplate
 from omnitide_cli.session.configuration import frame_fit
 
 SEEING = [name for name, family in FAMILIES.items() if family.sees]
 OPTIONS = EngineOptions(threads=1, gpu_layers=0)
+N_CTX = 512
 FRAMES = ((320, 180), (180, 320), (64, 48), (1000, 90))
 
 
@@ -74,6 +79,58 @@ def test_frames_come_as_stock_takes_them(loaded: Model, tiny_family_folder: Path
         rows, columns = canvas.shape[0] // frames.multiple, canvas.shape[1] // frames.multiple
         assert frames.min_tokens <= rows * columns <= frames.max_tokens
         assert tokens == rows * columns + frames.row_tokens * (rows - 1)
+
+
+@pytest.mark.parametrize("name", SEEING)
+def test_a_picture_is_read_as_stock_reads_it(name: str, tiny_family_folder: Path) -> None:
+    """Logits behind a picture between its marks, by stock libmtmd's own helper on stock's memory, and by ours."""
+    files = ModelFiles(name, *FAMILIES[name].write(tiny_family_folder))
+    manifest = find_manifest(str(files.model), str(files.mmproj))
+    canvas = frame_fit(manifest, 80 if manifest.frames.mode != "fixed" else None)
+    picture = canvas.fit(np.random.default_rng(1).integers(0, 256, (180, 320, 3), dtype=np.uint8))
+    options = EngineOptions(threads=1, gpu_layers=0, policy="full", cache_type="f16", flash_attn="off")
+    running = Running.open(files.model, options, N_CTX, mmproj=files.mmproj)
+    template = TokenTemplate.of(manifest.prompt, running.model)
+    expected, end = stock_logits(Model(files, options), options, template, picture)
+    running.session.begin("media")
+    running.session.add_tokens("boundary", template.image_prefix)
+    running.session.add_image(picture)
+    running.session.add_tokens("boundary", template.image_suffix)
+    running.session.commit()
+    assert running.session.snapshot().next_position == end
+    found = running.probe()
+    running.close()
+    largest = np.abs(expected).max()
+    assert largest > 1.0
+    assert np.abs(found - expected).max() / largest < LOGITS_TOLERANCE["f16"]
+
+
+def stock_logits(
+    model: Model, options: EngineOptions, template: TokenTemplate, picture: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Behind the picture (of tiles: the last, which is the whole) and a probe; where the probe begins."""
+    stock = StockContext(model, options, N_CTX)
+    past = llama.llama_pos(0)
+
+    def text(tokens: list[int]) -> None:
+        if tokens:
+            places = np.repeat(np.arange(len(tokens))[:, None] + past.value, 3, axis=1)
+            stock.decode(Part("text", tuple(tokens)), places)
+            past.value += len(tokens)
+
+    text(template.image_prefix)
+    with stock_chunks(model, picture) as chunks:
+        every: list[Any] = [mtmd.mtmd_input_chunks_get(chunks, at) for at in range(mtmd.mtmd_input_chunks_size(chunks))]
+        image = [c for c in every if mtmd.mtmd_input_chunk_get_type(c) == mtmd.MTMD_INPUT_CHUNK_TYPE_IMAGE][-1]
+        helper: Any = mtmd.mtmd_helper_eval_chunk_single
+        assert helper(model._mtmd, stock.context, image, past.value, 0, N_CTX, False, ctypes.byref(past)) == 0
+    text(template.image_suffix)
+    end = past.value
+    text(PROBE)
+    found = stock.logits()
+    stock.close()
+    model.close()
+    return found, end
 
 
 @pytest.mark.parametrize("loaded", FAMILIES, indirect=True)

@@ -1,4 +1,4 @@
-"""Models with windows and hybrids: what is taken back, saved and recalled leaves no trace."""
+"""Every family: what is taken back, saved and recalled leaves no trace."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_recurrent_state_of_another_shape_is_refused(written: Callable[[str], 
     running.close()
 
 
-@pytest.mark.parametrize(("name", "other"), [("gemma3", "gemma4"), ("qwen35", "lfm2"), ("gemma3", "gemma2")])
+@pytest.mark.parametrize(("name", "other"), [("gemma3", "gemma4"), ("qwen3.5", "lfm2-vl"), ("gemma3", "gemma2")])
 def test_another_models_session_is_refused(written: Callable[[str], Path], name: str, other: str) -> None:
     running, _ = pressed(written(name), options(), 16)
     elsewhere = Running.open(written(other), options(), N_CTX)
@@ -211,7 +211,7 @@ def test_a_windowed_hybrid_with_a_quantised_cache_is_refused(written: Callable[[
 def test_a_hybrid_answers(written: Callable[[str], Path]) -> None:
     """Tokens of an answer go in one by one, without a copy of the state before each."""
     answers = []
-    for name in ("qwen35", "lfm2"):
+    for name in ("qwen3.5", "lfm2-vl"):
         running, _ = pressed(written(name), options(), 16)
         running.probe()
         running.session.generate_begin(0.0)

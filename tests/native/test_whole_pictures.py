@@ -14,7 +14,8 @@ from random_stream import PROBE, Part, Running, Stream
 from stock_context import StockContext
 from test_exactness import LOGITS_TOLERANCE
 from test_slices import stock_chunks
-from tiny_models import write_attention_model, write_gemma3, write_gemma3_encoder
+from tiny_models.families import FAMILIES, write_gemma3_encoders
+from tiny_models.families.encoders import EncoderFile
 
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.model import UBATCH, Model
@@ -33,10 +34,7 @@ mtmd: Any = typed_mtmd  # its declarations ask for a check of every pointer
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
-    folder = tmp_path_factory.mktemp("whole")
-    words = write_attention_model(folder / "words.gguf", "qwen3", names=("<start_of_image>", "<end_of_image>"))
-    model = write_gemma3(folder / "m.gguf", tokenizer_of=words)
-    return ModelFiles("gemma3", model, write_gemma3_encoder(folder / "v.gguf", side=SIDE))
+    return ModelFiles("gemma3", *FAMILIES["gemma3"].write(tmp_path_factory.mktemp("whole")))
 
 
 def picture(seed: int = 0) -> NDArray[np.uint8]:
@@ -148,7 +146,10 @@ def test_pictures_in_a_row_do_not_see_each_other(files: ModelFiles) -> None:
 
 
 def test_the_context_takes_the_largest_picture_at_once(files: ModelFiles, tmp_path: Path) -> None:
-    large = write_gemma3_encoder(tmp_path / "large.gguf", side=14 * 4 * 24)  # 576 tokens
+    large = tmp_path / "large.gguf"
+    writer = EncoderFile(large, n_embd=FAMILIES["gemma3"].n_embd, width=FAMILIES["gemma3"].encoder_width)
+    write_gemma3_encoders(writer, side=14 * 4 * 24)  # 576 tokens
+    writer.finish()
     for mmproj, tokens in ((files.mmproj, TOKENS), (large, 576)):
         model = Model(ModelFiles("gemma3", files.model, mmproj), FULL)
         assert lib.ot_largest_whole_picture(ffi.cast("void *", model.mtmd_address)) == tokens

@@ -8,14 +8,11 @@ from tiny_models.cogvlm import write_cogvlm
 from tiny_models.common import HEAD_DIM, N_EMBD, N_FF, N_HEAD, N_HEAD_KV, N_VOCAB
 from tiny_models.cutting import write_cutting_encoder, write_tiling_encoder
 from tiny_models.deepseek_ocr import write_deepseek_ocr
-from tiny_models.gemma_vision import write_gemma3_encoder
-from tiny_models.hybrid import write_lfm2, write_qwen35
 from tiny_models.latent import write_latent_model
 from tiny_models.learned import write_learned_model
 from tiny_models.phi3 import write_phi3
 from tiny_models.recurrent import write_recurrent_model
 from tiny_models.whisper import AUDIO_PROJECTORS, write_audio_encoder
-from tiny_models.windowed import WINDOW, write_gemma3, write_gemma4
 
 __all__ = [
     "AUDIO_PROJECTORS",
@@ -25,20 +22,14 @@ __all__ = [
     "N_HEAD",
     "N_HEAD_KV",
     "N_VOCAB",
-    "WINDOW",
     "write_attention_model",
     "write_audio_encoder",
     "write_cogvlm",
     "write_cutting_encoder",
     "write_deepseek_ocr",
-    "write_gemma3",
-    "write_gemma3_encoder",
-    "write_gemma4",
     "write_latent_model",
     "write_learned_model",
-    "write_lfm2",
     "write_phi3",
-    "write_qwen35",
     "write_recurrent_model",
     "write_tiling_encoder",
 ]

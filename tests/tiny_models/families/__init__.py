@@ -1,12 +1,12 @@
 """Families of models that see and hear, as tiny random weights: what people run with libmtmd today."""
 
 from tiny_models.families.base import Family
-from tiny_models.families.gemma3 import GEMMA3
+from tiny_models.families.gemma3 import GEMMA3, write_gemma3_encoders
 from tiny_models.families.gemma4 import GEMMA4, GEMMA4_E2B
 from tiny_models.families.glm46v import GLM_46V
 from tiny_models.families.hearing import GLM_ASR, ULTRAVOX, VOXTRAL
 from tiny_models.families.internvl3 import INTERNVL3
-from tiny_models.families.lfm2_vl import LFM2_VL
+from tiny_models.families.lfm2_vl import LFM2_VL, write_lfm2
 from tiny_models.families.moondream2 import MOONDREAM2
 from tiny_models.families.pixtral import PIXTRAL
 from tiny_models.families.qwen3_omni import QWEN3_OMNI
@@ -39,4 +39,4 @@ FAMILIES = {
     )
 }
 
-__all__ = ["FAMILIES", "Family"]
+__all__ = ["FAMILIES", "Family", "write_gemma3_encoders", "write_lfm2"]

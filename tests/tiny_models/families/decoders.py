@@ -26,7 +26,9 @@ class Vocabulary:
 class Decoder(TinyWriter):
     """A language model under way. `key` writes one of its architecture's own fields."""
 
-    def __init__(self, path: Path, arch: str, vocabulary: Vocabulary, *, layers: int, n_embd: int = N_EMBD) -> None:
+    def __init__(
+        self, path: Path, arch: str, vocabulary: Vocabulary, *, layers: int, n_embd: int = N_EMBD, base: float = 1e6
+    ) -> None:
         gguf.GGUFWriter.__init__(self, path, arch)
         self.random = np.random.default_rng(0)
         self.n_vocab, self.n_embd, self.layers = N_VOCAB, n_embd, layers
@@ -36,7 +38,7 @@ class Decoder(TinyWriter):
         self.add_feed_forward_length(N_FF)
         self.add_head_count(N_HEAD)
         self.add_layer_norm_rms_eps(1e-6)
-        self.add_rope_freq_base(1e6)
+        self.add_rope_freq_base(base)
         self.add_vocab_size(N_VOCAB)
         self.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
         add_tokenizer(self, vocabulary.names, eos=vocabulary.eos, bos=vocabulary.bos)

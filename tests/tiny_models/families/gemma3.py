@@ -30,13 +30,14 @@ def _model(path: Path) -> None:
     writer.finish()
 
 
-def _encoders(writer: EncoderFile) -> None:
-    writer.vision("gemma3", size=SIZE, patch=PATCH, projector__scale_factor=MERGED)
-    writer.patches(PATCH, positions=(SIZE // PATCH) ** 2)
+def write_gemma3_encoders(writer: EncoderFile, *, side: int = SIZE) -> None:
+    """Pictures of `side` x `side` pixels, a row for every 4 x 4 patches of 14 pixels a side."""
+    writer.vision("gemma3", size=side, patch=PATCH, projector__scale_factor=MERGED)
+    writer.patches(PATCH, positions=(side // PATCH) ** 2)
     writer.blocks("v")
     writer.norm("v.post_ln", writer.width, bias=True)
     writer.matrix("mm.input_projection", writer.width, writer.n_embd, scale=writer.width**-0.5)
     writer.norm("mm.soft_emb_norm", writer.width)
 
 
-GEMMA3 = Family("gemma3", _model, _encoders, image_marks=("<start_of_image>", "<end_of_image>"))
+GEMMA3 = Family("gemma3", _model, write_gemma3_encoders, image_marks=("<start_of_image>", "<end_of_image>"))

@@ -21,12 +21,18 @@ NAMES = (
 LAYERS, KERNEL, PATCH = 6, 3, 16
 
 
-def _model(path: Path) -> None:
+def write_lfm2(path: Path, *, window: int = 0) -> None:
+    """With a `window`, layers that attend see that many tokens of the past.
+
+    llama.cpp describes those layers' rotary base as 10,000 then, whatever the file says; its graph doesn't.
+    """
     vocabulary = Vocabulary(NAMES, "<|im_end|>", "<|startoftext|>", "{{- bos_token -}}" + CHATML)
     heads = [N_HEAD_KV if layer % 3 == 2 else 0 for layer in range(LAYERS)]
-    writer = Decoder(path, "lfm2", vocabulary, layers=LAYERS)
+    writer = Decoder(path, "lfm2", vocabulary, layers=LAYERS, base=1e4 if window else 1e6)
     writer.add_head_count_kv(heads)
     writer.key("shortconv.l_cache", KERNEL)
+    if window:
+        writer.add_sliding_window(window)
     writer.embeddings()
     writer.norm("token_embd_norm", writer.n_embd)
     for layer in range(LAYERS):
@@ -52,4 +58,4 @@ def _encoders(writer: EncoderFile) -> None:
     writer.linear("mm.2", writer.n_embd, writer.n_embd)
 
 
-LFM2_VL = Family("lfm2-vl", _model, _encoders, image_marks=("<|image_start|>", "<|image_end|>"))
+LFM2_VL = Family("lfm2-vl", write_lfm2, _encoders, image_marks=("<|image_start|>", "<|image_end|>"))
