@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define OT_ABI_VERSION 6
+#define OT_ABI_VERSION 7
 
 enum ot_status {
     OT_OK = 0,
@@ -277,6 +277,8 @@ typedef struct ot_recall_params {
     float share;                // what has less of the best one's score doesn't come back
     const uint32_t * layers;    // whose keys and queries tell what is asked for, ascending
     size_t n_layers;            // how many they are
+    const int32_t * reference;  // a question about nothing in particular, that scores are weighed against
+    size_t n_reference;         // how many tokens it has; 0: scores are shares of attention
     uint64_t memory_bytes;      // of the archive; over it, the oldest units are thinned
     uint64_t disk_bytes;        // the same on disk; 0: in memory alone
     const char * file;          // where on disk; made anew, and gone with the process. NULL: in memory alone
@@ -295,7 +297,7 @@ int ot_recall_note(ot_session * s, uint64_t unit, const char * text, size_t n_te
 typedef struct ot_found {
     uint64_t unit;   // its id
     int32_t kind;    // OT_UNIT_*
-    float score;     // its share of the question's attention, of all archived units'
+    float score;     // its share of what the question asks for, of all archived units'
     double start_s;  // on the media clock
     double end_s;    // the same
 } ot_found;

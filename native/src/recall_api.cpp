@@ -38,6 +38,7 @@ int ot_recall_open(ot_session * s, const ot_recall_params * params) {
         settings.choice.threshold = params->threshold;
         settings.choice.share = params->share;
         settings.layers.assign(params->layers, params->layers + params->n_layers);
+        settings.reference.assign(params->reference, params->reference + params->n_reference);
         settings.memory = params->memory_bytes;
         settings.disk = params->disk_bytes;
         settings.file = params->file ? params->file : "";

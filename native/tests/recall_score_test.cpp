@@ -109,6 +109,21 @@ TEST(masses_hold_for_large_logits) {
     CHECK(std::abs(sum - 1.0f) < 1e-5f);
 }
 
+TEST(what_any_question_draws_counts_for_less) {
+    const std::vector<float> shares{0.5f, 0.3f, 0.2f, 0.0f};
+    const std::vector<float> found = against(shares, {0.9f, 0.05f, 0.04f, 0.01f});
+    CHECK(found[1] > found[2] && found[2] > found[0]);
+    CHECK_EQ(found[3], 0.0f);
+    float sum = 0;
+    for (const float score : found) sum += score;
+    CHECK(std::abs(sum - 1.0f) < 1e-6f);
+    CHECK(std::abs(found[1] / found[2] - (0.09f / 0.05f) / (0.04f / 0.04f)) < 1e-4f);
+
+    for (const float score : against(shares, {0, 0, 0, 0})) CHECK(std::isfinite(score));
+    for (const float score : against({0, 0}, {0.5f, 0.5f})) CHECK_EQ(score, 0.0f);
+    CHECK(against({}, {}).empty());
+}
+
 TEST(units_are_alike_by_what_sets_them_apart) {
     Queries q;
     q.layers = 1;

@@ -131,6 +131,9 @@ class Recalling:
 
     layers: list[int] = field(default_factory=list)
     """Whose keys and queries are compared; none: nobody has measured, and nothing is recalled unasked."""
+    reference: str = ""
+    """A question about nothing in particular: what it would draw as well counts for less. None: scores are shares of
+    the question's attention."""
     threshold: float = 6.0
     """So many times the score of a unit in the middle must the best one have."""
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -67,7 +68,7 @@ class Engine:
         self._interrupted = False
         self._answering: Step[Answer] | None = None
         self._notices = standing_notices(model, options)
-        self._recaller = Recaller.open(session, options)
+        self._recaller = Recaller.open(session, options, partial(model.tokenize, special=False))
         self._kept_archive: bytes | memoryview | None = None
         self._intake = Intake(session, template, name, options)
 

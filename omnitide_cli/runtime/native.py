@@ -13,7 +13,7 @@ from omnitide_cli.errors import CacheFull, ModelError, OmniTideError, RuntimeFai
 from omnitide_cli.runtime.openmp import wait_briefly
 
 LLAMA_CPP_PYTHON = "0.3.36"
-ABI_VERSION = 6
+ABI_VERSION = 7
 
 _REINSTALL = f"run: pip install --force-reinstall omnitide llama-cpp-python=={LLAMA_CPP_PYTHON}"
 

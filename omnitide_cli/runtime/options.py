@@ -85,6 +85,7 @@ class EngineOptions(Knobs):
     show_thoughts: bool = False  # of models that think aloud; they cost answer tokens in any case
     costs_file: Path | None = None  # where calibrations are kept (runtime/costs.py)
     recall_layers: tuple[int, ...] = ()  # whose keys and queries find what a question asks for; none: no recall
+    recall_reference: str = ""  # a question about nothing in particular, which scores are weighed against
     recall_threshold: float = 6.0  # so many times the score of a unit in the middle must the best one have
     recall_tokens: int | None = (
         None  # that come back for a question; None: as the model's manifest allows, 0: no recall

@@ -32,7 +32,8 @@ MOST_RECALLED = 1024
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
     """`layers`: whose keys and queries are compared; `threshold`: how many times the score of a unit in the middle the
-    best one must have; `share` of its score: what has less doesn't come back."""
+    best one must have; `share` of its score: what has less doesn't come back; `reference`: tokens of a question about
+    nothing in particular that scores are weighed against."""
 
     layers: tuple[int, ...]
     tokens: int
@@ -41,11 +42,12 @@ class RecallSettings:
     disk: int = 0
     file: Path | None = None
     share: float = 0.7
+    reference: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An archived unit and its share of a question's attention."""
+    """An archived unit and its share of what a question asks for."""
 
     unit: int
     kind: str
@@ -80,6 +82,8 @@ class Recall:
         file = ffi.NULL if settings.file is None else ffi.new("char[]", bytes(settings.file))
         params.tokens, params.threshold, params.share = settings.tokens, settings.threshold, settings.share
         params.layers, params.n_layers = layers, len(settings.layers)
+        reference = ffi.new("int32_t[]", list(settings.reference))
+        params.reference, params.n_reference = reference, len(settings.reference)
         params.memory_bytes, params.disk_bytes, params.file = settings.memory, settings.disk, file
         check(lib.ot_recall_open(self._handle, ffi.addressof(params)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from omnitide_cli.errors import CacheFull, ModelError
@@ -26,7 +26,9 @@ class Recaller:
     _unsearchable: str = ""
 
     @classmethod
-    def open(cls, session: NativeSession, options: EngineOptions) -> Recaller | None:
+    def open(
+        cls, session: NativeSession, options: EngineOptions, tokenize: Callable[[str], list[int]]
+    ) -> Recaller | None:
         """None where the options, or the model's memory, have it otherwise. Raises UsageError for layers that the model
         doesn't have."""
         if options.recall_budget == 0 or not session.is_managed:
@@ -42,6 +44,7 @@ class Recaller:
             memory=options.archive_memory,
             disk=options.archive_disk if file else 0,
             file=file,
+            reference=tuple(tokenize(options.recall_reference)) if options.recall_reference else (),
         )
         try:
             return cls(Recall(session, settings))

@@ -50,6 +50,7 @@ def with_recall(manifest: Manifest, options: EngineOptions) -> EngineOptions:
         options,
         recall_tokens=tokens,
         recall_layers=layers,
+        recall_reference=manifest.recall.reference,
         recall_threshold=manifest.recall.threshold,
         archive_folder=state_dir() / "archive",
     )

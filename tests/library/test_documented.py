@@ -54,7 +54,15 @@ def test_every_public_name_is_in_it() -> None:
 
 def test_options_are_the_settings_of_the_command_line() -> None:
     # which follow from the model, the file and the machine
-    own = {"unit_tokens", "least_ctx", "costs_file", "recall_layers", "recall_threshold", "archive_folder"}
+    own = {
+        "unit_tokens",
+        "least_ctx",
+        "costs_file",
+        "recall_layers",
+        "recall_reference",
+        "recall_threshold",
+        "archive_folder",
+    }
     assert set(get_type_hints(omnitide.Options)) == {field.name for field in fields(EngineOptions)} - own
 
 

@@ -250,6 +250,50 @@ def test_rows_on_disk_come_back_as_those_in_memory(models: dict[str, Path], tmp_
     np.testing.assert_array_equal(found[0][2], found[1][2])
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="an unlinked file is reached through /proc")
+@pytest.mark.parametrize("damaged", ["question", "response"])
+def test_half_a_turn_that_cannot_be_read_takes_the_other_half_along(
+    models: dict[str, Path], tmp_path: Path, damaged: str
+) -> None:
+    settings = RecallSettings((0, 2), 200, 0.0, 300_000, 1 << 26, tmp_path / "turns", share=0.0)
+    running, recall, stream = pressed(models["llama"], options(), settings)
+    stream.run(12)
+    found = recall.search(PROBE)
+    ends = np.cumsum([recall.noted(each.unit)[0] for each in found])
+    pairs = [i for i, each in enumerate(found[:-1]) if each.kind == "question" and found[i + 1].kind == "response"]
+    first = pairs[0]
+    row_bytes = bytes_a_row(running)
+    assert 0 < int(ends[first + 1]) * row_bytes <= recall.archive().disk_bytes, "both are on disk"
+    at = int(ends[first + (damaged == "response")]) * row_bytes - 1  # its last byte: rows lie in the order of their age
+    with unlinked("turns").open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+    turn = [found[first].unit, found[first + 1].unit]
+    assert recall.put_back(turn) == 0
+    assert not any(unit.recalled for unit in running.session.units())
+    assert recall.archive().lost == 1
+    assert recall.put_back([found[pairs[1]].unit, found[pairs[1] + 1].unit]) > 0
+    running.session.check()
+    running.close()
+
+
+def unlinked(name: str) -> Path:
+    """A file of this process that has no name any more."""
+    for fd in Path("/proc/self/fd").iterdir():
+        if name in str(fd.readlink()):
+            return fd
+    raise FileNotFoundError(name)
+
+
+def bytes_a_row(running: Running) -> int:
+    """Of a token in the archive: keys and values of all layers."""
+    session = running.session
+    cell = session.tokens()[:1, 0].tolist()
+    return sum(2 * 2 * session.keys(layer, cell).shape[1] for layer in session.layers())
+
+
 def test_a_thinned_unit_comes_back_with_its_most_telling_tokens(models: dict[str, Path]) -> None:
     running, recall, stream = pressed(
         models["qwen2vl"], options(), RecallSettings((0, 2), 200, 0.0, 500_000, share=0.0)

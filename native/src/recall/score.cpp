@@ -98,6 +98,20 @@ std::vector<float> masses(const std::vector<IndexedKeys> & units, const Queries 
     return shares;
 }
 
+std::vector<float> against(const std::vector<float> & shares, const std::vector<float> & reference) {
+    constexpr double kLeast = 1e-9;  // of attention: less is nothing
+    std::vector<double> scores(shares.size(), 0.0);
+    for (size_t i = 0; i < shares.size(); ++i) {
+        const double share = shares[i];
+        scores[i] = share * share / std::max(static_cast<double>(reference[i]), kLeast);
+    }
+    const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+    std::vector<float> out;
+    out.reserve(scores.size());
+    for (const double score : scores) out.push_back(static_cast<float>(sum > 0 ? score / sum : 0.0));
+    return out;
+}
+
 Likeness::Likeness(const std::vector<IndexedKeys> & units, size_t key_size) : size_(key_size), means_(units.size() * key_size, 0.0f) {
     std::vector<double> all(size_, 0.0);
     for (size_t unit = 0; unit < units.size(); ++unit) {

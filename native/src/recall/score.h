@@ -35,6 +35,10 @@ struct IndexedKeys {
 // One share a unit; together 1, or all 0 when there are no keys or no queries.
 std::vector<float> masses(const std::vector<IndexedKeys> & units, const Queries & queries);
 
+// Shares, each times what it is of the share that a question about nothing in particular gives the unit; together 1, or all 0.
+// Some units draw attention whatever is asked, the more of them the longer the stream: what counts is what this question adds.
+std::vector<float> against(const std::vector<float> & shares, const std::vector<float> & reference);
+
 // How alike units are: the cosine of their mean keys, each less the mean of all units' mean keys.
 class Likeness {
 public:

@@ -4,15 +4,10 @@
 #include <iterator>
 
 namespace ot {
-namespace {
-
-// A question and its answer come back together or not at all: half a turn would leave the template open.
-bool is_pair(const Archive & archive, size_t index) {
+bool is_turn(const Archive & archive, size_t index) {
     return index + 1 < archive.size() && archive.unit(index).kind == UnitKind::Question && archive.unit(index + 1).kind == UnitKind::Response &&
            archive.unit(index).id + 1 == archive.unit(index + 1).id;
 }
-
-}  // namespace
 
 ArchiveSettings Recall::archive_settings(const RecallSettings & settings, bool mrope, uint32_t key_size) {
     ArchiveSettings archive;
@@ -37,10 +32,11 @@ void Recall::take_note(StoredUnit & unit) {
     notes_.erase(note);
 }
 
-std::vector<Found> Recall::search(const Queries & queries) const {
+std::vector<Found> Recall::search(const Queries & queries, const Queries * reference) const {
     std::vector<IndexedKeys> keys;
     for (size_t i = 0; i < archive_.size(); ++i) keys.push_back(archive_.keys(i));
-    const std::vector<float> scores = masses(keys, queries);
+    std::vector<float> scores = masses(keys, queries);
+    if (reference) scores = against(scores, masses(keys, *reference));
     std::vector<Found> found;
     for (size_t i = 0; i < archive_.size(); ++i) {
         const StoredUnit & unit = archive_.unit(i);
@@ -58,7 +54,7 @@ Choice Recall::choose(const std::vector<Found> & found, uint32_t room) const {
         const StoredUnit & unit = archive_.unit(i);
         Candidate candidate{found[i].score, archive_.has_rows(i) ? unit.tokens() : 0, unit.start_s, unit.end_s};
         first.push_back(i);
-        if (is_pair(archive_, i)) {
+        if (is_turn(archive_, i)) {
             const bool both = candidate.tokens > 0 && archive_.has_rows(i + 1);
             candidate.score = std::max(candidate.score, found[i + 1].score);
             candidate.tokens = both ? candidate.tokens + archive_.unit(i + 1).tokens() : 0;
@@ -78,7 +74,7 @@ Choice Recall::choose(const std::vector<Found> & found, uint32_t room) const {
     std::vector<size_t> units;
     for (const size_t chosen : choice.units) {
         units.push_back(first[chosen]);
-        if (is_pair(archive_, first[chosen])) units.push_back(first[chosen] + 1);
+        if (is_turn(archive_, first[chosen])) units.push_back(first[chosen] + 1);
     }
     choice.units = std::move(units);
     return choice;

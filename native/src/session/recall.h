@@ -17,6 +17,7 @@ namespace ot {
 struct RecallSettings {
     ChoiceSettings choice;
     std::vector<uint32_t> layers;  // whose keys and queries tell what a question is about
+    std::vector<int32_t> reference;  // a question about nothing in particular; none: scores are shares of attention
     uint64_t memory = 512u << 20;  // bytes
     uint64_t disk = 0;
     std::string file;
@@ -66,8 +67,8 @@ public:
     void write(uint64_t row_size, ByteWriter & out);
     void read(uint64_t row_size, uint64_t next_id, ByteReader & in);
 
-    // Every archived unit with its share of what the question asks for, by age.
-    std::vector<Found> search(const Queries & queries) const;
+    // Every archived unit with its share of what the question asks for, by age; weighed against what `reference` asks for.
+    std::vector<Found> search(const Queries & queries, const Queries * reference) const;
     // What is to come back of them: indices into the archive, by age.
     Choice choose(const std::vector<Found> & found, uint32_t room) const;
 
@@ -85,6 +86,10 @@ private:
     Archive archive_;
     std::unordered_map<uint64_t, Note> notes_;
 };
+
+// Whether this archived unit is a question and the next one its answer. They come back together or not at all: half a turn
+// would leave the template open.
+bool is_turn(const Archive & archive, size_t index);
 
 // Units that were whole in `before` and have lost a token, or all, in `after`: indices into `before`.
 std::vector<size_t> first_cuts(const std::vector<Unit> & before, const std::vector<Unit> & after);

@@ -162,7 +162,11 @@ std::vector<Found> Session::search(const int32_t * tokens, size_t n) {
     require_usable();
     Recall & from = recall();
     if (from.archive().size() == 0) return {};
-    return from.search(rehearse(tokens, n));
+    const Queries asked = rehearse(tokens, n);
+    const std::vector<int32_t> & reference = from.settings().reference;
+    if (reference.empty()) return from.search(asked, nullptr);
+    const Queries about_nothing = rehearse(reference.data(), reference.size());
+    return from.search(asked, &about_nothing);
 }
 
 Recalled Session::recall_for(const int32_t * tokens, size_t n, uint32_t reserved) {
@@ -208,15 +212,25 @@ uint32_t Session::put_back(const std::vector<uint64_t> & ids) {
     return insert(found);
 }
 
-// Puts archived units back; those that can't be read are left out of `found`.
+// Puts archived units back; those that can't be read are left out of `found`, and so is the other half of their turn.
 uint32_t Session::insert(std::vector<Found> & found) {
     Archive & archive = recall().archive();
+    std::vector<std::vector<uint8_t>> read(found.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+        if (!archive.rows(found[i].index, read[i])) read[i].clear();
+    }
+    for (size_t i = 0; i + 1 < found.size(); ++i) {
+        if (!is_turn(archive, found[i].index) || found[i + 1].index != found[i].index + 1) continue;
+        if (read[i].empty() || read[i + 1].empty()) read[i] = read[i + 1] = {};
+    }
     std::vector<Unit> units;
-    std::vector<uint8_t> bytes, rows;
+    std::vector<uint8_t> bytes;
     std::vector<TokenPosition> old;
     std::vector<Found> left;
-    for (const Found & each : found) {
-        if (!archive.rows(each.index, rows)) continue;
+    for (size_t i = 0; i < found.size(); ++i) {
+        const Found & each = found[i];
+        const std::vector<uint8_t> & rows = read[i];
+        if (rows.empty()) continue;
         const StoredUnit & stored = archive.unit(each.index);
         units.push_back(unit_of(stored));
         bytes.insert(bytes.end(), rows.begin(), rows.end());
