@@ -47,12 +47,13 @@ def find(
     evidence: options.Evidence = None,
 ) -> None:
     """List the moments of a saved session that a text is about, without an answer."""
-    from omnitide_cli.formats.words import clock, printable, stretch
+    from omnitide_cli.formats.words import printable, stretch
     from omnitide_cli.session import saves
     from omnitide_cli.session.asking import AskOptions
     from omnitide_cli.session.evidence import Evidence
     from omnitide_cli.session.finding import find_saved
     from omnitide_cli.session.outputs import OutputOptions
+    from omnitide_cli.times import clock
 
     wanted, texts = options.session_and_words(None, words)
     if not texts:

@@ -44,10 +44,11 @@ def timeline(
 ) -> None:
     """List the answers, recalled moments and pictures of a saved session by time."""
     from omnitide_cli.formats.timeline_page import BEGINS
-    from omnitide_cli.formats.words import clock, evidence, moment, one_line, printable, stretch
+    from omnitide_cli.formats.words import evidence, moment, one_line, printable, stretch
     from omnitide_cli.runtime.session_file import check_writable
     from omnitide_cli.session import saves
     from omnitide_cli.session.chronicle import ANSWER, Chronicle
+    from omnitide_cli.times import clock
 
     if html is not None and html.suffix.lower() not in ENDINGS:
         raise UsageError(

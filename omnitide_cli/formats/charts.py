@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from omnitide_cli.formats.words import clock, counted
+from omnitide_cli.formats.words import counted
 from omnitide_cli.runtime.kv_state import SessionSnapshot
+from omnitide_cli.times import clock
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from omnitide_cli.formats.words import clock, evidence
+from omnitide_cli.formats.words import evidence
 from omnitide_cli.runtime.events import Answer
+from omnitide_cli.times import clock
 
 PAST = re.compile(
     r"\b(ago|earlier|before|previous(ly)?|at first|(at|in|from) the (very )?(start|beginning|outset)|"

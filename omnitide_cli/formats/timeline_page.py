@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from omnitide_cli.formats.words import CONTROL_CODES, clock, stretch
+from omnitide_cli.formats.words import CONTROL_CODES, stretch
+from omnitide_cli.times import clock
 
 BEGINS = b"<!doctype html>"
 

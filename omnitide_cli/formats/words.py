@@ -1,17 +1,12 @@
-"""Numbers, times and errors in words: the only place that formats them."""
+"""Numbers, moments and errors in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from omnitide_cli.times import clock
+
 CONTROL_CODES = {code: "?" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-
-
-def clock(seconds: float) -> str:
-    """Media time: 0:08, 12:30, 1:02:03."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def moment(seconds: float, wall: str | None) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from omnitide_cli.formats.words import clock, counted, one_line, printable, size
+from omnitide_cli.formats.words import counted, one_line, printable, size
 from omnitide_cli.runtime.events import Migration, Retention
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.runtime.options import POLICY_ENTRIES
+from omnitide_cli.times import clock
 
 RULES = {name: f"{name} {entry.sentence}" for name, entry in POLICY_ENTRIES.items()}
 

@@ -22,6 +22,7 @@ from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.standstill import Pulse, Standstill
 from omnitide_cli.media.unit import NO_SOUND, WHISPER, MediaUnit, SoundFormat
+from omnitide_cli.times import clock
 
 START_LIMIT_S = 4.0
 """How long the devices may take to give their first data, together."""
@@ -168,7 +169,7 @@ class LiveSource:
         self.warn(
             "stood-still",
             f"the session was stopped for {gap.end - gap.begin:.1f} s: nothing was seen or heard"
-            f" from {first:.1f} s to {last:.1f} s",
+            f" from {clock(first)} to {clock(last)}",
             "",
         )
 

@@ -26,6 +26,7 @@ from omnitide_cli.media.silence import SilenceWatch
 from omnitide_cli.media.sound import Stretch
 from omnitide_cli.media.track import EPSILON_S
 from omnitide_cli.media.unit import NO_SOUND, WHISPER, MediaUnit, SoundFormat
+from omnitide_cli.times import clock, length
 
 
 def open_source(
@@ -123,7 +124,7 @@ class MediaSource:
             end = self._play.end or 0.0
             self.close()
             raise UsageError(
-                f"{display_name(path)} ends at {end:.1f} s, before the start at {start:.1f} s", "Start earlier."
+                f"{display_name(path)} ends at {clock(end)}, before the start at {clock(start)}", "Start earlier."
             )
         tracks = "If somebody speaks in it, look at the microphone or camera that sends it."
         self._silence = SilenceWatch(
@@ -272,7 +273,7 @@ class MediaSource:
                 "What came before was used; check that the server still runs.",
             )
         if end == self._start > 0 and not self._is_resumed:
-            self._warn_once("source-ended", f"{display_name(self.path)} ends before {end:.1f} s", "Start earlier.")
+            self._warn_once("source-ended", f"{display_name(self.path)} ends before {clock(end)}", "Start earlier.")
         known = self.info.duration
         reads_all = (self._video or not self.info.has_video) and (self._audio or not self.info.has_audio)
         if reads_all and self._duration is None and known is not None and play.format.startswith(HEADERS_WITH_DURATION):
@@ -280,7 +281,7 @@ class MediaSource:
             if missing > max(0.5, self._unit_seconds / 2):
                 self._warn_once(
                     "source-truncated",
-                    f"{display_name(self.path)} is cut off: {end:.1f} s of {known:.1f} s could be read",
+                    f"{display_name(self.path)} is cut off: {length(end)} of {length(known)} could be read",
                     "Copy or record it again if you need the rest.",
                 )
         if play.damaged > 1:
@@ -291,7 +292,8 @@ class MediaSource:
             )
         if play.sound is not None and play.sound.late_samples:
             self.dropped_samples += play.sound.late_samples
-            if play.sound.late_samples > self._form.rate:
+            # Of a file it is where joined recordings overlap, and no fault of a reader.
+            if play.sound.late_samples > self._form.rate and comes_by_pipe(self.path):
                 self._warn_once(
                     "sound-late",
                     f"{play.sound.late_samples / self._form.rate:.1f} s of sound arrived too late for its picture",

@@ -10,6 +10,7 @@ from omnitide_cli.runtime.native_session import AudioFormat, NativeSession
 from omnitide_cli.runtime.options import EngineOptions
 from omnitide_cli.runtime.stream_unit import StreamUnit
 from omnitide_cli.runtime.template import TokenTemplate
+from omnitide_cli.times import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Intake:
         notices: list[Event] = []
         sound = unit.audio
         if sound is not None and self.audio_format and len(sound) < self.audio_format.shortest:
-            message = f"{len(sound)} samples of sound at {unit.start:g} s are too few for a token and were ignored"
+            message = f"{len(sound)} samples of sound at {clock(unit.start)} are too few for a token and were ignored"
             notices.append(Notice(code="sound-too-short", message=message))
             sound = None
         if unit.frame is None and sound is None:

@@ -10,11 +10,12 @@ from typing import Any
 from omnitide_cli.addresses import display_name
 from omnitide_cli.errors import RuntimeFailure
 from omnitide_cli.formats.timeline_page import Exchange, Shot, timeline_page
-from omnitide_cli.formats.words import clock, counted
+from omnitide_cli.formats.words import counted
 from omnitide_cli.runtime.journal import Journal, Picture
 from omnitide_cli.runtime.saved import Saved
 from omnitide_cli.runtime.session_file import read_session, replace_file
 from omnitide_cli.session.resume import read_journal
+from omnitide_cli.times import clock
 
 ANSWER, PICTURE = "answer", "picture"
 

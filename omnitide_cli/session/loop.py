@@ -21,6 +21,7 @@ from omnitide_cli.session.interrupt import NAP_S, Interrupt
 from omnitide_cli.session.pace import Pace
 from omnitide_cli.session.schedule import Schedule
 from omnitide_cli.session.typed_lines import PipedLines, Prompt, Silence
+from omnitide_cli.times import clock
 
 if TYPE_CHECKING:
     from omnitide_cli.media import MediaUnit
@@ -186,6 +187,13 @@ class SessionLoop:
         finally:
             if pace:
                 pace.close()
+        if is_first and self._resumption is not None and not self._reaches_end(self._clock):
+            message = (
+                f"the session was saved at {clock(self._clock)}: nothing of what was to be watched comes after that"
+            )
+            self._emit(
+                Notice("nothing-left", message, "--duration counts from --start, not from where the session was saved")
+            )
         self._published.offer(now=True)
         self._tell_warnings()
 
@@ -227,10 +235,11 @@ class SessionLoop:
             self._sink.media_over(self._clock)
         if unreached := schedule.unreached():
             questions = "a question was" if len(unreached) == 1 else f"{len(unreached)} questions were"
+            due = clock(unreached[0].at)
             self._emit(
                 Notice(
                     code="question-not-reached",
-                    message=f"the stream ended at {self._clock:g} s, before {questions} asked ({unreached[0].at:g} s)",
+                    message=f"the stream ended at {clock(self._clock)}, before {questions} asked ({due})",
                     hint="--ask asks at the end, whenever that is",
                 )
             )

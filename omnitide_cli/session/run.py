@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, load_manifest
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats.sink import Sink, Tee
-from omnitide_cli.formats.words import clock
 from omnitide_cli.runtime.events import Notice
 from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.session_file import check_writable
@@ -36,8 +36,11 @@ from omnitide_cli.session.outputs import OutputOptions, open_outputs
 from omnitide_cli.session.resume import Resumption, identity, saved_model
 from omnitide_cli.session.schedule import Schedule, Timed, parse_question, schedule_of
 from omnitide_cli.session.sources import STANDARD_INPUT, SourceKind
-from omnitide_cli.session.typed_lines import PipedLines
+from omnitide_cli.session.typed_lines import PipedLines, has_unread_pipe
 from omnitide_cli.terminal.slash import help_line
+from omnitide_cli.times import clock
+
+UNREAD_INPUT = "no question will be asked: standard input isn't read; --questions - asks what comes from it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             if resumption is None and (left := saves.killed(kind.matches)):
                 outputs.console.hint(_killed(left))
             if not (schedule or asked.no_ask or asked.piped or (asked.manual and is_talk)):
-                outputs.console.hint(kind.nothing_asked)
+                outputs.console.hint(kind.nothing_asked if kind.ends_input or not has_unread_pipe() else UNREAD_INPUT)
             if options.model is None and resumption is None and kind.is_foreign and not options.output.json_lines:
                 outputs.console.hint(what_the_demo_knows())
             outputs.expect(source.units_total, kind.aspect_ratio(source), is_live=kind.is_live)
@@ -217,13 +220,16 @@ def _check_pipe(kind: SourceKind) -> None:
 def _taker(schedule: Schedule, sink: Sink) -> Callable[[str, bool], str | None]:
     """What becomes of a line of standard input: a JSON object is as in a file of questions, other text is asked."""
 
+    numbers = count(1)
+
     def take(line: str, is_over: bool) -> str | None:
+        number = next(numbers)
         if not line.lstrip().startswith("{"):
             return line
         try:
-            at, text = parse_question(line, "--questions -")
+            at, text = parse_question(line, f"--questions -, line {number}")
         except UsageError as error:
-            sink.emit(Notice("bad-question", error.message, error.hint))
+            sink.emit(Notice("bad-question", f"{error.message}; it isn't asked", error.hint))
             return None
         if at is None or is_over:
             return text

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
+import stat
 import sys
+import termios
+from array import array
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -155,3 +159,15 @@ class QueuedLines:
     def wait(self) -> str | None:
         with self._interrupt.raising():
             return self._lines.get()
+
+
+def has_unread_pipe() -> bool:
+    """Whether standard input is a pipe that somebody has written into."""
+    try:
+        if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+            return False
+        waiting = array("i", [0])
+        fcntl.ioctl(sys.stdin.fileno(), termios.FIONREAD, waiting)
+    except (OSError, ValueError, AttributeError):  # closed, or none
+        return False
+    return waiting[0] > 0

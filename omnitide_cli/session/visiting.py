@@ -12,7 +12,6 @@ from typing import Any
 
 from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.errors import RuntimeFailure, UsageError
-from omnitide_cli.formats.words import clock
 from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, Recalled, RecalledMoment
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.runtime.published import sessions
@@ -20,6 +19,7 @@ from omnitide_cli.session.asking import asked
 from omnitide_cli.session.doorway import SUFFIX, connected
 from omnitide_cli.session.global_options import GlobalOptions
 from omnitide_cli.session.outputs import OutputOptions
+from omnitide_cli.times import clock
 
 KINDS: dict[str, type[Event]] = {kind.type: kind for kind in (Recalled, AnswerDelta, Answer, Notice)}
 

@@ -11,7 +11,7 @@ from typing import Literal, TextIO
 from omnitide_cli.formats.origins import origin
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.status import StatusLine, columns, is_capable
-from omnitide_cli.formats.words import clock, moment, one_line, printable, saved, with_hint
+from omnitide_cli.formats.words import moment, one_line, printable, saved, with_hint
 from omnitide_cli.runtime.events import (
     Answer,
     AnswerDelta,
@@ -26,8 +26,11 @@ from omnitide_cli.runtime.events import (
 )
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.terminal.summary import summary_lines
+from omnitide_cli.times import clock
 
 Detail = Literal["quiet", "normal", "verbose"]
+UNHEEDED = {"bad-question"}
+"""Codes of warnings that `--quiet` shows as well: what the user asked for isn't done."""
 
 
 class PlainSink(Sink):
@@ -78,7 +81,10 @@ class PlainSink(Sink):
             case UnitIngested():
                 self._unit(event)
             case Notice():
-                self.notice(event.message, event.hint)
+                if event.code in UNHEEDED:
+                    self._say(f"warning: {with_hint(event.message, event.hint)}")
+                else:
+                    self.notice(event.message, event.hint)
             case Retention() | Migration():
                 if self._detail == "verbose":
                     self._say(_maintenance(event))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from omnitide_cli.formats.words import clock, counted, size
+from omnitide_cli.formats.words import counted, size
 from omnitide_cli.runtime.events import SessionStarted, Summary
+from omnitide_cli.times import clock
 
 GAP = 2
 NARROWEST = 6

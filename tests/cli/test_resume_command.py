@@ -56,13 +56,17 @@ def test_it_goes_on_at_its_clock(omnitide: Run, engine: type[ScriptedEngine], cl
 def test_at_the_end_there_are_questions_left(
     omnitide: Run, engine: type[ScriptedEngine], clip: Path, saved: Path
 ) -> None:
-    omnitide("watch", clip, "--resume", saved)
+    done = omnitide("watch", clip, "--resume", saved)
     assert engine.opened[-1].units == []
+    assert "saved at 0:02: nothing of what was to be watched comes after that" in done.err
     assert engine.opened[-1].asked == [], "it was asked at this very moment before"
     omnitide("watch", clip, "--resume", saved, "--ask", "And now?")
     assert engine.opened[-1].asked == [("And now?", 2.0)]
     omnitide("watch", clip, "--resume", saved, "--duration", 3)
     assert engine.opened[-1].asked == [("Last?", 3.0)], "it has seen more since"
+    whole = omnitide("watch", clip, "--resume", saved, "--duration", 3, "--save-session", "whole.tide")
+    assert whole.code == 0, whole.err
+    assert "comes after that" not in omnitide("watch", clip, "--resume", "whole.tide", "--ask", "At the end?").err
 
 
 def test_start_overrides_the_place_and_the_clock_goes_on(

@@ -67,7 +67,21 @@ def test_a_line_that_is_no_question_is_told_and_the_others_are_asked(
     piped('{"at": "soon", "ask": "x"}\n{"question": "x"}\nfine\n')
     done = omnitide("watch", clip, "--questions", "-", "--json")
     assert asked(done) == [(3.0, "fine")]
-    assert done.err.count("--questions -: ") == 2
+    assert "--questions -, line 1: " in done.err
+    assert "--questions -, line 2: " in done.err
+    piped('{"question": "x"}\n')
+    done = omnitide("-q", "watch", clip, "--questions", "-")
+    assert "--questions -, line 1: " in done.err
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_pipe_that_nobody_reads_is_told(omnitide: Omnitide, clip: Path, piped: Callable[[str], None]) -> None:
+    piped("What?\n")
+    assert "--questions - asks what comes from it" in omnitide("watch", clip).err
+    piped("What?\n")
+    assert "standard input" not in omnitide("watch", clip, "--ask", "What?").err
+    piped("")
+    assert "standard input" not in omnitide("watch", clip).err
 
 
 @pytest.mark.usefixtures("engine")

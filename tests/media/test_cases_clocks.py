@@ -110,7 +110,7 @@ def test_the_length_of_sound_is_no_border(tmp_path: Path, name: str) -> None:
     with open_source(clip, fit=FIT, start=50) as source:
         found = list(source)
         assert [unit.start for unit in found[:10]] == list(range(50, 60))
-    with pytest.raises(UsageError, match="ends at 60"):
+    with pytest.raises(UsageError, match="ends at 1:00"):
         open_source(clip, fit=FIT, start=90)
 
 
@@ -119,7 +119,7 @@ def test_what_a_header_says_is_shown_and_refuses(tmp_path: Path) -> None:
         clip = make_clip(tmp_path / name, sound=Sound(seconds=5, codec=codec))
         with open_source(clip, fit=FIT) as source:
             assert source.units_total == 5
-        with pytest.raises(UsageError, match="before the start at 8"):
+        with pytest.raises(UsageError, match="before the start at 0:08"):
             open_source(clip, fit=FIT, start=8)
 
 

@@ -346,3 +346,9 @@ def test_a_live_stream_is_not_said_to_be_faster_than_it_is() -> None:
 def test_how_an_answer_ended_is_said(stop: str, sign: str) -> None:
     line = Talk((Exchange(1.0, "q", "word", stop),)).window(Console(width=60), 60, 5)[0][-1]
     assert line.plain == f"     word{'' if not stop else ' '}{sign}"
+
+
+def test_a_resumed_stream_ends_where_it_would_have_ended() -> None:
+    state = fold(State(units_total=53), unit(44))
+    assert (state.unit and state.unit.end, state.end_s) == (45.0, 53.0)
+    assert fold(state, unit(45)).end_s == 53.0

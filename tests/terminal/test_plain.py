@@ -9,10 +9,11 @@ import pytest
 
 from omnitide_cli.errors import ModelError
 from omnitide_cli.formats.status import StatusLine
-from omnitide_cli.formats.words import clock, counted, error_code, one_line, size, with_hint
+from omnitide_cli.formats.words import counted, error_code, one_line, size, with_hint
 from omnitide_cli.runtime.events import Answer, AnswerDelta, KvBytes, Notice, Summary
 from omnitide_cli.terminal.plain import Detail, PlainSink
 from omnitide_cli.terminal.summary import summary_lines, summary_rows
+from omnitide_cli.times import clock
 
 SUMMARY = Summary(
     units=90,

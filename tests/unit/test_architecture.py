@@ -24,7 +24,7 @@ PYTHON_ARROWS = {
     "commands": {"session", "diagnostics", "inspect", "terminal", "formats", "catalog", "runtime", "media"},
     "bench": {"commands.options", "commands.lazy", "session", "formats", "catalog", "runtime", "media"},
 }
-EVERYONE = {"errors", "addresses", "paths"}
+EVERYONE = {"errors", "addresses", "paths", "times"}
 
 NATIVE_ARROWS = {
     "ledger": set(),

@@ -80,8 +80,9 @@ def soak(
 
 
 def _progress(done: int, units: int, seconds: float) -> str:
-    from omnitide_cli.formats.words import clock, size
+    from omnitide_cli.formats.words import size
     from omnitide_cli.runtime.memory import resident_bytes
+    from omnitide_cli.times import clock
 
     left = clock(seconds / done * (units - done))
     return f"unit {done} of {units}, {seconds / done * 1000:.1f} ms per unit, {size(resident_bytes())}, {left} left"

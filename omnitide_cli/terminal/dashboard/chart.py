@@ -9,9 +9,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.style import Style
 
-from omnitide_cli.formats.words import clock
 from omnitide_cli.terminal.dashboard import theme
 from omnitide_cli.terminal.dashboard.state import Trace
+from omnitide_cli.times import clock
 
 EIGHTHS = 8
 HEADROOM = 1.08

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from omnitide_cli.formats.words import clock, printable
+from omnitide_cli.formats.words import printable
 from omnitide_cli.terminal.dashboard import theme
 from omnitide_cli.terminal.dashboard.chart import HistoryChart
 from omnitide_cli.terminal.dashboard.conversation import Talk, TalkPanel
@@ -34,6 +34,7 @@ from omnitide_cli.terminal.dashboard.upkeep import (
     time_words,
 )
 from omnitide_cli.terminal.line import Line, after
+from omnitide_cli.times import clock
 
 WIDE = (120, 30)
 FULL = (60, 20)

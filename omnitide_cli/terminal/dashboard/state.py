@@ -136,7 +136,9 @@ class State:
     trace: Trace = field(default_factory=Trace)
     cost: Cost | None = None
     first_s: float = 0.0
-    """Media second at which the first unit began."""
+    """Media second at which the first unit that was seen here began."""
+    first_index: int = 0
+    """Its number: a resumed session counts on."""
     unit_s: float = 1.0
     """Media seconds of a whole unit."""
     dropped_frames: int = 0
@@ -152,7 +154,7 @@ class State:
     def end_s(self) -> float:
         """Media second at which the last unit ends, as far as it is known."""
         newest = self.unit.end if self.unit else self.first_s
-        return max(newest, self.first_s + (self.units_total or 0) * self.unit_s)
+        return max(newest, self.first_s + ((self.units_total or 0) - self.first_index) * self.unit_s)
 
 
 def asking(state: State, question: str, at: float) -> State:
@@ -172,7 +174,7 @@ def fold(state: State, event: Event) -> State:
             return replace(state, session=event, model=event.model, phase="watching", loaded=1.0)
         case UnitIngested():
             if state.unit is None:
-                state = replace(state, first_s=event.start, unit_s=event.end - event.start)
+                state = replace(state, first_s=event.start, first_index=event.index, unit_s=event.end - event.start)
             cost = Cost(event.encode_ms, event.prefill_ms, event.maintain_ms)
             return replace(
                 state,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from omnitide_cli.formats.words import clock, counted
+from omnitide_cli.formats.words import counted
 from omnitide_cli.runtime.events import Migration, Retention
 from omnitide_cli.terminal.dashboard.state import State
+from omnitide_cli.times import clock
 
 BEHIND_MS = 1000.0
 
