@@ -1,5 +1,5 @@
 """`python -m omnitide_cli` is `omnitide`."""
 
-from omnitide_cli.app import main
+from omnitide_cli.entry import main
 
 main()

@@ -139,11 +139,23 @@ PositionsOption = Annotated[
 ]
 HighWatermark = Annotated[
     int | None,
-    option("--high-watermark", HISTORY, "Evict above this many tokens.", metavar="TOKENS", show_default="2500"),
+    option(
+        "--high-watermark",
+        HISTORY,
+        "Evict above this many tokens; models may have their own.",
+        metavar="TOKENS",
+        show_default="2500",
+    ),
 ]
 LowWatermark = Annotated[
     int | None,
-    option("--low-watermark", HISTORY, "Evict down to this many tokens.", metavar="TOKENS", show_default="1800"),
+    option(
+        "--low-watermark",
+        HISTORY,
+        "Evict down to this many tokens.",
+        metavar="TOKENS",
+        show_default="1800",
+    ),
 ]
 
 

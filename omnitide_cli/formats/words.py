@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 from omnitide_cli.times import clock
@@ -58,7 +59,7 @@ def with_hint(message: str, hint: str) -> str:
 
 def saved(path: str, at: float) -> str:
     """That a session is in a file, and how to resume it."""
-    return printable(f"saved {path} ({clock(at)}); --resume {path} continues from there")
+    return printable(f"saved {path} ({clock(at)}); --resume {shlex.quote(path)} continues from there")
 
 
 def error_code(error: BaseException) -> str:

@@ -69,7 +69,12 @@ def open_container(
             pipe = PipeReader.open(local, _waiting_for(name, tell))
         except OSError as error:
             raise SourceError(f"{name} can't be read: {reason(error)}", "Name a file, a pipe or a URL.") from error
-        return _open_pipe(pipe, name)
+        try:
+            return _open_pipe(pipe, name)
+        except SourceError as error:
+            if local.is_char_device():
+                raise SourceError(error.message, "It is a device; omnitide live --camera takes cameras.") from error
+            raise
     try:
         # "file:" keeps libav from reading "12:30.mp4" as a protocol named "12".
         container = av.open(f"file:{local}", mode="r", options=dict(HLS_OPTIONS), metadata_errors="replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from omnitide_cli.errors import ModelError
 from omnitide_cli.runtime.events import Event, Notice
+from omnitide_cli.runtime.limits import cores
 from omnitide_cli.runtime.model import Model
 from omnitide_cli.runtime.native_session import NativeSession
 from omnitide_cli.runtime.options import EngineOptions, is_own_policy
@@ -17,10 +18,18 @@ def standing_notices(model: Model, options: EngineOptions) -> list[Event]:
         message = "a q8_0 cache halves memory, but makes attention several times slower on a CPU"
         hint = "leave out --cache-type unless you are short of memory"
         notices.append(Notice(code="slow-cache-type", message=message, hint=hint))
+    here = cores().usable
+    if model.threads > 2 * here:
+        message = f"{model.threads} threads share {counted(here)}, which makes all of them slower"
+        notices.append(Notice(code="many-threads", message=message, hint=f"--threads {here}, or leave it out"))
     if is_own_policy(options.policy):
         message = f"{options.policy} runs in Python: each retention takes longer than with a built-in policy"
         notices.append(Notice(code="python-policy", message=message))
     return notices
+
+
+def counted(processors: int) -> str:
+    return "one processor" if processors == 1 else f"{processors} processors"
 
 
 def attach_session(model: Model, options: EngineOptions) -> NativeSession:

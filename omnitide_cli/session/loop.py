@@ -21,6 +21,7 @@ from omnitide_cli.session.interrupt import NAP_S, Interrupt
 from omnitide_cli.session.pace import Pace
 from omnitide_cli.session.schedule import Schedule
 from omnitide_cli.session.typed_lines import PipedLines, Prompt, Silence
+from omnitide_cli.terminal.slash import unquoted
 from omnitide_cli.times import clock
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class SessionLoop:
         if name == QUIT:
             self._has_quit = True
         elif line.startswith("/"):
-            self._command(name, argument.strip())
+            self._command(name, unquoted(argument.strip()))
         elif line:
             self._ask([line])
 

@@ -20,6 +20,7 @@ from omnitide_cli.formats.transcript import Existing, TranscriptSink, open_trans
 from omnitide_cli.runtime.events import Event, Unwritten
 from omnitide_cli.session.typed_lines import Prompt, QueuedLines, Silence, TypedLines
 from omnitide_cli.terminal.plain import PlainSink
+from omnitide_cli.terminal.slash import help_line
 
 if TYPE_CHECKING:
     from omnitide_cli.runtime.engine import Engine
@@ -74,6 +75,10 @@ class Outputs:
         self.prompt = prompt
         self._screen = screen
         self._plain = plain
+
+    def help(self) -> None:
+        """What can be typed, and the dashboard's keys where there is one."""
+        self.console.say(help_line(keys=self._screen is not None))
 
     def expect(self, units_total: int | None, ratio: float | None, *, is_live: bool) -> None:
         """What is known of the source before its first unit."""

@@ -37,7 +37,6 @@ from omnitide_cli.session.resume import Resumption, identity, saved_model
 from omnitide_cli.session.schedule import Schedule, Timed, parse_question, schedule_of
 from omnitide_cli.session.sources import STANDARD_INPUT, SourceKind
 from omnitide_cli.session.typed_lines import PipedLines, has_unread_pipe
-from omnitide_cli.terminal.slash import help_line
 from omnitide_cli.times import clock
 
 UNREAD_INPUT = "no question will be asked: standard input isn't read; --questions - asks what comes from it"
@@ -179,7 +178,10 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             interrupt,
             prompt=prompt,
             visitors=visitors,
-            commands={"save": checkpointer.save, "help": lambda _: outputs.console.say(help_line())},
+            commands={
+                "save": checkpointer.save,
+                "help": lambda _: outputs.help(),
+            },
             checkpointer=checkpointer,
             resumption=resumption,
             unwritten=outputs.unwritten,

@@ -13,9 +13,20 @@ COMMANDS = {
 NAMES = tuple(command.partition(" ")[0] for command in COMMANDS)
 
 
-def help_line() -> str:
-    """All of it in a sentence."""
-    return "Type a question and press Enter; " + ", ".join(f"{name} {does}" for name, does in COMMANDS.items()) + "."
+KEYS = "Tab completes a command; PgUp and PgDn scroll the talk; Ctrl-C ends the session, a second one at once."
+"""Of the dashboard."""
+
+
+def help_line(*, keys: bool = False) -> str:
+    """All of it in a sentence, with the dashboard's keys in another."""
+    typed = "Type a question and press Enter; " + ", ".join(f"{name} {does}" for name, does in COMMANDS.items()) + "."
+    return f"{typed} {KEYS}" if keys else typed
+
+
+def unquoted(argument: str) -> str:
+    """A name as a shell would take it, without the quotes around it."""
+    is_quoted = len(argument) > 1 and argument[0] == argument[-1] and argument[0] in "'\""
+    return argument[1:-1] if is_quoted else argument
 
 
 def completed(text: str) -> str:

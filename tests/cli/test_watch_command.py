@@ -41,7 +41,7 @@ def test_questions_are_asked_when_they_are_due(omnitide: Omnitide, clip: Path, e
 def test_a_question_after_the_end_is_reported(omnitide: Omnitide, clip: Path, engine: Any) -> None:
     result = omnitide("watch", clip, "--ask-at", "99=late?")
     assert result.code == 0
-    assert "the stream ended at 3 s, before a question was asked (99 s)" in result.err
+    assert "the stream ended at 0:03, before a question was asked (1:39)" in result.err
 
 
 def test_in_a_pipe_nothing_is_asked_unasked_and_a_hint_is_given(omnitide: Omnitide, clip: Path, engine: Any) -> None:
