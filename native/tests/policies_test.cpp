@@ -66,6 +66,26 @@ TEST(fifo_drops_whole_units_oldest_first_but_never_the_newest) {
     CHECK_EQ(left_after(b, settings_of(Policy::Fifo, 9, 0)), "5-9 ");
 }
 
+TEST(recent_keeps_the_newest_media_units_and_nothing_older) {
+    Builder b;
+    for (int i = 0; i < 6; ++i) {
+        b.media(4, 2);
+        if (i == 3) b.question(3);
+    }
+    constexpr uint32_t unit = 9, question = 5, all = 6 * unit + question;
+    CHECK_EQ(b.ledger.tokens(), all);
+    const auto left = [&](uint32_t newest, uint32_t low) {
+        PickSettings settings = settings_of(Policy::Recent, all - 1, low);
+        settings.newest_units = newest;
+        return plan_retention(b.ledger, settings).after_tokens;
+    };
+    CHECK_EQ(left(2, 20), 2 * unit);
+    CHECK_EQ(left(3, all - 1), 3 * unit + question);  // with what was asked since
+    CHECK_EQ(left(3, 20), 2 * unit);                  // the low watermark counts as well
+    CHECK_EQ(left(7, all - 1), all - unit);           // there aren't as many
+    CHECK_EQ(left(1, 0), unit);
+}
+
 TEST(token_drops_the_oldest_tokens_regardless_of_borders) {
     for (const Case & c : std::vector<Case>{
              {64, "0-9 11-64 "}, {52, "0-9 23-64 "}, {40, "0-9 35-64 "}, {10, "0-9 64-64 "}, {0, "0-9 64-64 "}}) {

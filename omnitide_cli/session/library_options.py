@@ -22,6 +22,7 @@ class Options(TypedDict, total=False):
     audio_sinks: int
     text_budget: int
     sinks: int
+    newest_units: int
     min_pages: int
     max_answer_tokens: int
     temperature: float

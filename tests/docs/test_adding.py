@@ -144,7 +144,7 @@ def in_copy(tree: Path, code: str) -> str:
 
 
 def test_native_code_knows_them_and_they_plan(run: list[str]) -> None:
-    assert "policy 6 bookends" in run
+    assert "policy 7 bookends" in run
     assert "planner 6 last_pages" in run
     rounds = [line for line in run if line.startswith("after ")]
     assert rounds[0].startswith("after 10: 60 of 110, moved ")
@@ -161,7 +161,7 @@ def test_flags_and_help_know_them(tree: Path, command: str) -> None:
     main = "import sys; from omnitide_cli.app import main; main()"
     shown = in_copy(tree, f"import sys; sys.argv[1:] = [{command!r}, '--help']\n{main}")
     text = " ".join(re.sub(r"[│\n]", " ", shown).split())
-    assert "h2o|bookends" in re.sub(r"\s", "", text)
+    assert "recent|bookends" in re.sub(r"\s", "", text)
     for part in ("--first-units", "Keep this many first units.", "--pages-to-empty", "last-pages"):
         assert part in text, part
 

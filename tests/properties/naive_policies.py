@@ -40,6 +40,7 @@ class Rules:
     audio_sinks: int
     text_budget: int
     sinks: int
+    newest_units: int = 4
 
 
 Kept = dict[int, list[Token]]  # what stays, by unit
@@ -55,6 +56,7 @@ def retain(units: list[Unit], rules: Rules, scores: dict[Token, float] | None = 
         "fifo": _fifo,
         "token": _token,
         "streaming-llm": _streaming_llm,
+        "recent": _recent,
         "h2o": partial(_h2o, scores=scores or {}),
     }
     return policies[rules.policy](units, rules)
@@ -106,6 +108,19 @@ def _steps_1_to_3(units: list[Unit], older: list[Unit], rules: Rules) -> Kept:
             if stays:
                 taken[token.span] = taken.get(token.span, 0) + 1
                 kept[unit.id].append(token)
+    return kept
+
+
+def _recent(units: list[Unit], rules: Rules) -> Kept:
+    evictable = _evictable(units)
+    media = [index for index, unit in enumerate(evictable) if unit.kind == "media" and unit.tokens]
+    begin = media[-rules.newest_units] if len(media) >= rules.newest_units else 0
+    kept = {unit.id: list(unit.tokens) for unit in units}
+    newest = [unit for unit in units if unit.tokens][-1]
+    for index, unit in enumerate(evictable):
+        if unit is newest or (index >= begin and _count(kept) <= rules.low):
+            break
+        kept[unit.id] = []
     return kept
 
 
