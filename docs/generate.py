@@ -20,6 +20,7 @@ DOCS = Path(__file__).resolve().parent
 EVENTS = (
     events.SessionStarted,
     events.UnitIngested,
+    events.Scene,
     events.Retention,
     events.Migration,
     events.Recalled,
@@ -45,7 +46,8 @@ and histories are counted in cells of the cache, one a token. A pair is a value 
 `2026-03-01T14:03:22.125+01:00`. Units and answers have one where the media is happening as it is read: with
 `omnitide live`, live network streams, and `--pace realtime`.
 
-The order: `session` first; then for each unit the warnings, `unit`, and, where the history was shortened, pairs of
+The order: `session` first; then for each unit the warnings, `scene` (where
+one begins, with `--change auto`), `unit`, and, where the history was shortened, pairs of
 `retention` and `migration`; for each question `recall` (where recall is on), `answer_delta`s,
 `answer` (none where a warning says that it could not be asked), and again `retention` and `migration`;
 `saved` whenever the session is saved; `summary` last, also after an error (`error`) or Ctrl-C.

@@ -173,7 +173,7 @@ class ScriptedEngine:
 
     can_save = True
 
-    def save_archive(self) -> dict[bytes, bytes]:
+    def save_sections(self) -> dict[bytes, bytes]:
         return {}
 
     def save(self) -> tuple[SavedEngine, np.ndarray]:

@@ -9,6 +9,7 @@ from omnitide_cli.commands.lazy import Entry, lazily
 NAMES = (
     "quality",
     "recall",
+    "change",
     "soak",
     "startup",
     "busy",

@@ -10,6 +10,7 @@ from pathlib import Path
 from omnitide_cli.catalog.manifest import (
     LEAST_PATCHES,
     Audio,
+    Changing,
     Defaults,
     Frames,
     Manifest,
@@ -94,6 +95,7 @@ def manifest_of(path: Path, mmproj: Path | None) -> Manifest:
             or file.of_architecture("embedding_length", 0) // max(heads, 1),
         ),
         recall=Recalling(),
+        change=Changing(),
         folder=path.parent,
         notice=notice,
     )

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import omnitide_cli
 from omnitide_cli.catalog.values import did_you_mean
 from omnitide_cli.errors import ModelError, UsageError
-from omnitide_cli.runtime.options import SOUND_ENCODERS, ChosenKnobs, PromptTemplate
+from omnitide_cli.runtime.options import SOUND_ENCODERS, Change, ChosenKnobs, PromptTemplate
 
 DEFAULT_MODEL = "omnitide-demo"
 LEAST_PATCHES = 4
@@ -114,6 +114,8 @@ class Defaults(ChosenKnobs):
     low_watermark: int | None = None
     max_answer_tokens: int | None = None
     cache_type: str | None = None
+    change: str | None = None
+    refresh: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,17 @@ class Recalling:
 
 
 @dataclass(frozen=True, slots=True)
+class Changing:
+    """From when on a picture shows something new (`omnitide bench change`): levels of 255 by which its blocks differ
+    from those of the last encoded one."""
+
+    mean: float = 3.0
+    """In the mean."""
+    peak: float = 12.0
+    """At their 99th percentile."""
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """A model as `models/NAME.toml` describes it."""
 
@@ -155,6 +168,7 @@ class Manifest:
     defaults: Defaults
     shape: Shape
     recall: Recalling
+    change: Changing
     folder: Path
     """Where the manifest lies; `path`s start here."""
     notice: str = ""
@@ -225,6 +239,7 @@ def read_manifest(path: Path) -> Manifest:
         "defaults": _build(Defaults, _subtable(table, "defaults", path), path, "defaults"),
         "shape": _build(Shape, _subtable(table, "shape", path), path, "shape"),
         "recall": _recall(table.pop("recall", {}), path),
+        "change": _changing(table.pop("change", {}), path),
         "folder": path.parent,
         "notice": "",
     }
@@ -236,6 +251,9 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.name != path.stem:
         raise _wrong(path, f"name is '{manifest.name}', the file's is '{path.stem}'")
     _check_frames(manifest.frames, path)
+    change = manifest.defaults.change
+    if change not in (None, *get_args(Change)):
+        raise _wrong(path, f"defaults.change is '{change}'; it must be {' or '.join(get_args(Change))}")
     if manifest.audio.encoder not in SOUND_ENCODERS:
         raise _wrong(path, f"audio.encoder is '{manifest.audio.encoder}'; it must be {' or '.join(SOUND_ENCODERS)}")
     return manifest
@@ -261,6 +279,15 @@ def _recall(table: object, path: Path) -> Recalling:
     if recall.threshold < 1:
         raise _wrong(path, f"recall.threshold is {recall.threshold:g}, below 1")
     return recall
+
+
+def _changing(table: object, path: Path) -> Changing:
+    if not isinstance(table, dict):
+        raise _wrong(path, "change must be a table")
+    change = _build(Changing, table, path, "change")
+    if not 0 < change.mean <= 255 or not 0 < change.peak <= 255:
+        raise _wrong(path, "change.mean and change.peak are levels above 0, at most 255")
+    return change
 
 
 def _check_frames(frames: Frames, path: Path) -> None:

@@ -43,7 +43,7 @@ def _prompt(manifest: Manifest) -> dict[str, Any]:
     found: dict[Kind, Marks] = {}
     if manifest.mmproj and prompt.image_prefix is None:
         found = read_marks(Path(manifest.model.path), Path(manifest.mmproj.path))
-    parts = {field.name: getattr(prompt, field.name) for field in fields(prompt)}
+    parts = _given(prompt)
     for kind, marks in found.items():
         parts |= {f"{kind}_prefix": marks.prefix, f"{kind}_suffix": marks.suffix}
     return {key: value for key, value in parts.items() if value is not None and value != []}

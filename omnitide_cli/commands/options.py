@@ -17,7 +17,16 @@ from omnitide_cli.catalog.settings import QUESTIONS
 from omnitide_cli.catalog.values import TIME, did_you_mean, seconds
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.entries import Knob
-from omnitide_cli.runtime.options import KNOBS, POLICIES, CacheType, FlashAttention, Layout, Positions, is_own_policy
+from omnitide_cli.runtime.options import (
+    KNOBS,
+    POLICIES,
+    CacheType,
+    Change,
+    FlashAttention,
+    Layout,
+    Positions,
+    is_own_policy,
+)
 
 MODEL = "Model"
 HISTORY = "History"
@@ -241,6 +250,14 @@ UnitSeconds = Annotated[
 ImageTokens = Annotated[
     int | None,
     option("--image-tokens", MEDIA, "Maximum tokens per frame.", min=4, metavar="N", show_default="the model's"),
+]
+ChangeOption = Annotated[
+    Change | None,
+    option("--change", MEDIA, "auto: encode a picture only if it shows something new.", show_default="the model's"),
+]
+Refresh = Annotated[
+    float | None,
+    time_option("--refresh", MEDIA, "With --change auto, encode one at least this often.", show_default="30"),
 ]
 NoVideo = Annotated[bool, option("--no-video", MEDIA, "Ignore the picture.")]
 NoAudio = Annotated[bool, option("--no-audio", MEDIA, "Ignore the sound.")]

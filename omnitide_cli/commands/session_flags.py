@@ -27,6 +27,8 @@ def _shared(
     no_ask: options.NoAsk = False,
     unit_seconds: options.UnitSeconds = 1.0,
     image_tokens: options.ImageTokens = None,
+    change: options.ChangeOption = None,
+    refresh: options.Refresh = None,
     no_video: options.NoVideo = False,
     no_audio: options.NoAudio = False,
     save_session: options.SaveSession = None,

@@ -134,6 +134,7 @@ def _upkeep(snapshot: SessionSnapshot, room: Canvas) -> list[RenderableType]:
     return [
         Text.assemble((f"Last eviction{rounds}: ", "bold"), kv_words.retention_words(snapshot, brief=room.is_low)),
         Text.assemble(("Last move: ", "bold"), kv_words.migration_words(snapshot)),
+        *([Text.assemble(("Unchanged: ", "bold"), same)] if (same := kv_words.same_words(snapshot)) else []),
     ]
 
 

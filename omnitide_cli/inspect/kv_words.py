@@ -109,3 +109,11 @@ def _pages(done: Migration) -> str:
     if (pages, span) == (now_pages, now_span):
         return f"In use: {counted(pages, 'page')}, page span {span} cells."
     return f"In use before: {counted(pages, 'page')}, page span {span} cells; after: {now_pages}, {now_span}."
+
+
+def same_words(snapshot: SessionSnapshot) -> str:
+    """What was left out because the picture stayed; nothing where every one was encoded."""
+    if not snapshot.same_pictures:
+        return ""
+    shown = counted(snapshot.pictures + snapshot.same_pictures, "picture")
+    return f"{snapshot.same_pictures} of {shown} left out, {snapshot.saved_tokens} tokens saved"

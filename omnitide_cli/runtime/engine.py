@@ -22,6 +22,7 @@ from omnitide_cli.runtime.attaching import attach_session, standing_notices
 from omnitide_cli.runtime.events import (
     Answer,
     Event,
+    Scene,
     SessionStarted,
     Summary,
     UnitIngested,
@@ -42,7 +43,7 @@ from omnitide_cli.runtime.recall import Found, Recall
 from omnitide_cli.runtime.recaller import Recaller
 from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
-from omnitide_cli.runtime.session_file import ARCHIVE, SessionFile
+from omnitide_cli.runtime.session_file import ARCHIVE, CHANGE, SessionFile
 from omnitide_cli.runtime.sizing import PAGE_SIZE, SUBBLOCK_SIZE, check_low_watermark, choose_ctx
 from omnitide_cli.runtime.step import Step
 from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
@@ -167,6 +168,8 @@ class Engine:
                 self._recaller.restore(archive)
             else:
                 self._kept_archive = archive
+            if self._intake.gate is not None and CHANGE in saved.sections:
+                self._intake.gate.restore(saved.sections[CHANGE])
             self._totals = Totals(**asdict(saved.saved.engine.totals))
         elif system := self._template.system:
             with suppress(Interrupted):
@@ -223,6 +226,9 @@ class Engine:
         totals.media_s += unit.end - unit.start
         totals.encode_s += taken.encode_ms / 1000
         totals.prefill_s += taken.prefill_ms / 1000
+        totals.pictures += taken.picture == "new"
+        totals.same_pictures += taken.picture == "same"
+        totals.saved_tokens += taken.saved_tokens
         now = self._see()
         ingested = UnitIngested(
             index=unit.index,
@@ -238,7 +244,11 @@ class Engine:
             lag_ms=self._clock.lag_ms(),
             dropped_frames=unit.dropped_frames,
             wall=self._clock.wall(unit.end),
+            picture=taken.picture,
+            saved_tokens=taken.saved_tokens,
         )
+        if taken.look is not None and taken.look.is_cut:
+            notices.append(Scene(unit.index, ingested.start, round(taken.look.similarity, 4), ingested.wall))
         totals.loop_s += time.perf_counter() - began
         self._rearm()
         return Step(UnitIngested, [*notices, ingested, *maintenance])
@@ -305,6 +315,7 @@ class Engine:
             if done.retained:
                 events += [retention(unit, done), migration(unit, done)]
                 self._totals.add_maintenance(done)
+                self._intake.shortened()
         elapsed = time.perf_counter() - began
         self._totals.maintain_s += elapsed
         self._clock.upkeep(began_at, time.monotonic())
@@ -334,12 +345,17 @@ class Engine:
         cells, end = self._session.snapshot().n_cells, int(used[-1]) + 1 if used.size else 0
         return SavedEngine(cells, end, totals), self._session.save()
 
-    def save_archive(self) -> dict[bytes, bytes | memoryview]:
-        """What of recall goes into a session file beside the state, by tags of sections: the archive with its rows. One
-        that a session without recall found in its own file stays as it was."""
+    def save_sections(self) -> dict[bytes, bytes | memoryview]:
+        """What goes into a session file beside the state, by tags of sections: the archive with its rows (one that a
+        session without recall found in its own file stays as it was), and what the next pictures are compared with."""
+        sections: dict[bytes, bytes | memoryview] = {}
         if self._recaller:
-            return {**self._recaller.save()}
-        return {} if self._kept_archive is None else {ARCHIVE: self._kept_archive}
+            sections |= self._recaller.save()
+        elif self._kept_archive is not None:
+            sections[ARCHIVE] = self._kept_archive
+        if self._intake.gate is not None and (seen := self._intake.gate.to_bytes()):
+            sections[CHANGE] = seen
+        return sections
 
     def summary(self) -> Summary:
         """The session so far, complete."""

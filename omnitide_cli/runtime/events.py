@@ -116,6 +116,28 @@ class UnitIngested(Event):
     """Pictures left out since the unit before, because the model was behind."""
     wall: str | None = None
     """Time of day at the unit's end, as the session's `wall`; null for what isn't live."""
+    picture: str = "none"
+    """`new`: it was encoded; `same`: it shows the same as the last encoded one and was left out (`--change`); `none`:
+    there was none."""
+    saved_tokens: int = 0
+    """Tokens that the picture would have taken if it hadn't been left out as the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene(Event):
+    """The picture was cut to another scene: it is much less like the one before it than pictures have been lately. Only
+    with `--change auto`."""
+
+    type: ClassVar[str] = "scene"
+
+    unit: int
+    """Index of the first media unit of the new scene."""
+    at: float
+    """Media seconds at which that unit begins."""
+    similarity: float
+    """How like the picture is to the one before it, 0 … 1."""
+    wall: str | None = None
+    """Time of day at that unit's end, as the session's `wall`; null for what isn't live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,5 +401,11 @@ class Summary(Event):
     """Seconds of live sound that a device or a backlog lost."""
     sound_skew_ms: float = 0.0
     """By how much the sound card's clock was corrected; above 0 if it is slow."""
+    pictures: int = 0
+    """Pictures encoded."""
+    same_pictures: int = 0
+    """Pictures left out because they showed the same as the last encoded one."""
+    saved_tokens: int = 0
+    """Tokens that those would have taken."""
     unwritten: tuple[Unwritten, ...] = ()
     """What could not be written, on a full disk for example."""

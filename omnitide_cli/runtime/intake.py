@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnitide_cli.errors import ModelError
+from omnitide_cli.runtime.change import ChangeGate, Look, Thresholds
 from omnitide_cli.runtime.events import Event, Notice, TokenCounts
 from omnitide_cli.runtime.native_session import AudioFormat, NativeSession
 from omnitide_cli.runtime.options import EngineOptions
@@ -23,6 +24,11 @@ class Taken:
     encode_ms: float = 0.0
     prefill_ms: float = 0.0
     notices: tuple[Event, ...] = ()
+    picture: str = "none"
+    """What became of the picture, as `UnitIngested.picture`."""
+    saved_tokens: int = 0
+    look: Look | None = None
+    """How its picture was compared; None: it wasn't."""
 
 
 class Intake:
@@ -38,6 +44,10 @@ class Intake:
         self.audio_format: AudioFormat | None = None
         """What sound the model hears; None: none."""
         self._why_deaf = ""
+        self.gate: ChangeGate | None = None
+        """Leaves out pictures that show nothing new; None: all are encoded."""
+        if options.change == "auto":
+            self.gate = ChangeGate(Thresholds(options.change_mean, options.change_peak, options.refresh))
         try:
             self.audio_format = session.audio_format
         except ModelError as error:
@@ -54,11 +64,17 @@ class Intake:
         if unit.frame is None and sound is None:
             return Taken(notices=tuple(notices))
         self._check_senses(unit.frame is not None, sound is not None)
+        look = None if self.gate is None or unit.frame is None else self.gate.look(unit.frame, unit.start)
+        is_same = look is not None and look.picture == "same"
+        if look is not None and is_same and sound is None:
+            return self._judged(Taken(notices=tuple(notices)), look)
         session, template = self._session, self._template
         session.begin("media", unit.start, unit.end)
         try:
             session.add_tokens("boundary", template.unit_prefix)
-            if unit.frame is not None:
+            if is_same:
+                session.add_tokens("boundary", template.same_picture)
+            elif unit.frame is not None:
                 session.add_tokens("boundary", template.image_prefix)
                 session.add_image(unit.frame)
                 session.add_tokens("boundary", template.image_suffix)
@@ -77,7 +93,33 @@ class Intake:
         if counts.total > self._options.high_watermark and self._options.policy != "full":
             message = f"a unit of {counts.total} tokens is above the high watermark ({self._options.high_watermark})"
             notices.append(Notice(code="unit-too-large", message=message, hint="raise --high-watermark"))
-        return Taken(done.unit, counts, done.encode_ms, done.prefill_ms, tuple(notices))
+        picture = "none" if unit.frame is None else "new"
+        taken = Taken(done.unit, counts, done.encode_ms, done.prefill_ms, tuple(notices), picture)
+        return taken if look is None else self._judged(taken, look)
+
+    def shortened(self) -> None:
+        """The history was: if it has lost any of the last encoded picture, the next one is encoded."""
+        gate = self.gate
+        if gate is None or gate.encoded_at is None:
+            return
+        for unit in reversed(self._session.units()):
+            if unit.kind == "media" and not unit.recalled and unit.start_s <= gate.encoded_at:
+                if unit.partial or unit.start_s < gate.encoded_at:
+                    gate.renew()
+                return
+        gate.renew()
+
+    def _judged(self, taken: Taken, look: Look) -> Taken:
+        """What the gate has to know of a unit that is in the history, and what is told of it."""
+        assert self.gate is not None
+        template = self._template
+        if look.picture == "new":
+            marks = len(template.image_prefix) + len(template.image_suffix)
+            self.gate.took(look, taken.tokens.image + marks)
+            return replace(taken, look=look)
+        self.gate.took(look, 0)
+        spared = max(0, self.gate.tokens - (len(template.same_picture) if taken.unit is not None else 0))
+        return replace(taken, picture="same", saved_tokens=spared, look=look)
 
     def _check_senses(self, sees: bool, hears: bool) -> None:
         if sees and not self._sees:

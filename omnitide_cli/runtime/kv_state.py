@@ -155,6 +155,12 @@ class SessionSnapshot:
     """The session took leave; one that neither runs nor took leave was killed."""
     checkpoint: str = ""
     """The file from which it goes on if it is killed."""
+    pictures: int = 0
+    """Pictures encoded."""
+    same_pictures: int = 0
+    """Pictures left out because they showed the same as the last encoded one."""
+    saved_tokens: int = 0
+    """Tokens that those would have taken."""
 
     def to_json(self) -> dict[str, Any]:
         """The object that `inspect-kv --json` prints: the state's fields first."""
@@ -182,6 +188,9 @@ class SessionSnapshot:
             "written": self.written,
             "ended": self.ended,
             "checkpoint": self.checkpoint,
+            "pictures": self.pictures,
+            "same_pictures": self.same_pictures,
+            "saved_tokens": self.saved_tokens,
         }
 
 

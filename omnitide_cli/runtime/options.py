@@ -17,6 +17,7 @@ __all__ = ["LAYOUT_ENTRIES", "POLICY_ENTRIES", "SOUND_ENCODERS", "ChosenKnobs", 
 Positions = Literal["compact", "sparse"]
 CacheType = Literal["f16", "q8_0"]
 FlashAttention = Literal["auto", "on", "off"]
+Change = Literal["auto", "off"]
 
 POLICIES = tuple(POLICY_ENTRIES)
 LAYOUTS = tuple(LAYOUT_ENTRIES)
@@ -48,6 +49,8 @@ class PromptTemplate:
     image_suffix: str | None = None
     audio_prefix: str | None = None
     audio_suffix: str | None = None
+    same_picture: str = ""
+    """In place of a picture that is left out since it shows the same as the last one."""
     plain_names: list[str] = field(default_factory=list)
     """What looks like a token's name and is plain text for this model."""
 
@@ -93,6 +96,11 @@ class EngineOptions(Knobs):
     archive_memory: int = 512 << 20  # bytes of what was cut
     archive_disk: int = 4 << 30  # the same on disk, where there is a folder for it
     archive_folder: Path | None = None
+    change: str = "off"
+    """`auto`: a picture that shows the same as the last encoded one isn't encoded (change.py); `off`: all are."""
+    refresh: float = 30.0  # seconds after which one is encoded all the same
+    change_mean: float = 3.0  # levels of 255 by which blocks differ in a new picture, in the mean
+    change_peak: float = 12.0  # and at their 99th percentile
 
     @property
     def recall_budget(self) -> int:

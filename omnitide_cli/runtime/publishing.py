@@ -52,7 +52,14 @@ class Publisher:
             return
         match event:
             case UnitIngested():
-                self._snapshot = replace(known, unit=event, clock=event.end)
+                self._snapshot = replace(
+                    known,
+                    unit=event,
+                    clock=event.end,
+                    pictures=known.pictures + (event.picture == "new"),
+                    same_pictures=known.same_pictures + (event.picture == "same"),
+                    saved_tokens=known.saved_tokens + event.saved_tokens,
+                )
                 spans = (event.history_tokens, event.page_span, event.physical_span)
                 self._timeline.add(Moment(event.end, *spans))
             case Retention():

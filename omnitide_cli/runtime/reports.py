@@ -47,6 +47,9 @@ class Totals:
     maintain_s: float = 0.0
     answer_s: float = 0.0
     loop_s: float = 0.0
+    pictures: int = 0
+    same_pictures: int = 0
+    saved_tokens: int = 0
 
     def see(self, now: Any) -> None:
         """Take a snapshot (`ot_snapshot`) into the peaks."""
@@ -87,6 +90,9 @@ class Totals:
             maintain_idle_s=min(idle_s, self.maintain_s),
             lost_sound_s=source.lost_sound_s,
             sound_skew_ms=source.sound_skew_ms,
+            pictures=self.pictures,
+            same_pictures=self.same_pictures,
+            saved_tokens=self.saved_tokens,
         )
 
 

@@ -30,6 +30,8 @@ class SavedOptions(Knobs):
     max_answer_tokens: int
     temperature: float
     seed: int
+    change: str = "off"
+    refresh: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,9 @@ class SavedTotals:
     maintain_s: float
     answer_s: float
     loop_s: float
+    pictures: int = 0
+    same_pictures: int = 0
+    saved_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ def saved_snapshot(path: Path) -> SessionSnapshot:
         clock=saved.media.clock,
         retentions=saved.engine.totals.retentions,
         answers=saved.engine.totals.answers,
+        pictures=saved.engine.totals.pictures,
+        same_pictures=saved.engine.totals.same_pictures,
+        saved_tokens=saved.engine.totals.saved_tokens,
         written=path.stat().st_mtime,
         ended=True,
     )

@@ -40,6 +40,7 @@ PREFIX = struct.Struct("<8sIIQ")
 SECTION = struct.Struct("<4sQ")
 JOURNAL = b"JRNL"
 ARCHIVE = b"RCLL"
+CHANGE = b"CHNG"
 DIGEST_BYTES = 32
 LARGEST_HEADER = 1 << 24
 

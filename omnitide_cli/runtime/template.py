@@ -21,6 +21,7 @@ class TokenTemplate:
     unit_suffix: list[int]
     image_prefix: list[int]
     image_suffix: list[int]
+    same_picture: list[int]
     audio_prefix: list[int]
     audio_suffix: list[int]
     question_suffix: list[int]
@@ -63,6 +64,7 @@ class TokenTemplate:
             unit_suffix=unit_suffix,
             image_prefix=image_prefix,
             image_suffix=image_suffix,
+            same_picture=tokens(layout.same_picture),
             audio_prefix=audio_prefix,
             audio_suffix=audio_suffix,
             question_suffix=question_suffix,

@@ -180,7 +180,7 @@ class Checkpointer:
         identity = self._identity
         questions = self._schedule.saved()
         saved = Saved(identity.version, identity.model, identity.options, self._place, questions, engine)
-        return SessionFile(saved, state, {JOURNAL: self._journal.to_bytes(), **self._engine.save_archive()})
+        return SessionFile(saved, state, {JOURNAL: self._journal.to_bytes(), **self._engine.save_sections()})
 
     def _write_checkpoint(self, session: SessionFile, clock: float) -> float:
         if self._file is None:

@@ -28,7 +28,8 @@ def engine_options(
     """Flags over the manifest's defaults over the runtime's, for units of so many seconds with frames of at most
     `image_tokens` tokens (None: the model's own). Raises UsageError."""
     unit_tokens = manifest.unit_tokens(unit_seconds, image_tokens)
-    layers = asdict(manifest.defaults), {**wanted, "unit_tokens": unit_tokens, "costs_file": costs_file()}
+    own = {**asdict(manifest.defaults), "change_mean": manifest.change.mean, "change_peak": manifest.change.peak}
+    layers = own, {**wanted, "unit_tokens": unit_tokens, "costs_file": costs_file()}
     chosen = EngineOptions(**{name: value for layer in layers for name, value in layer.items() if value is not None})
     check_watermarks(chosen)
     check_policy(chosen)

@@ -263,7 +263,7 @@ class Session:
         known = identity(model, self.options, self._media)
         saved = Saved(known.version, known.model, known.options, self._media, self._questions, engine)
         write_session(
-            file, SessionFile(saved, state, {JOURNAL: self._journal.to_bytes(), **self._engine.save_archive()})
+            file, SessionFile(saved, state, {JOURNAL: self._journal.to_bytes(), **self._engine.save_sections()})
         )
 
     def snapshot(self) -> SessionSnapshot:

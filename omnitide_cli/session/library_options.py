@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any, TypedDict, get_args, get_type_hints
 
 from omnitide_cli.errors import UsageError
-from omnitide_cli.runtime.options import POLICIES, CacheType, FlashAttention, Layout, Policy, Positions, is_own_policy
+from omnitide_cli.runtime.options import (
+    POLICIES,
+    CacheType,
+    Change,
+    FlashAttention,
+    Layout,
+    Policy,
+    Positions,
+    is_own_policy,
+)
 
 
 class Options(TypedDict, total=False):
@@ -36,6 +45,8 @@ class Options(TypedDict, total=False):
     archive_memory: int
     archive_disk: int
     show_thoughts: bool
+    change: Change
+    refresh: float
 
 
 def settings(options: Options) -> dict[str, Any]:

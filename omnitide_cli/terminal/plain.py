@@ -19,6 +19,7 @@ from omnitide_cli.runtime.events import (
     Migration,
     Notice,
     Retention,
+    Scene,
     SessionSaved,
     SessionStarted,
     Summary,
@@ -88,6 +89,9 @@ class PlainSink(Sink):
             case Retention() | Migration():
                 if self._detail == "verbose":
                     self._say(_maintenance(event))
+            case Scene():
+                if self._detail == "verbose":
+                    self._say(f"scene {moment(event.at, event.wall)}  similarity {event.similarity:.2f}")
             case Summary():
                 self._summary(event)
             case _:
@@ -142,9 +146,10 @@ class PlainSink(Sink):
     def _unit(self, unit: UnitIngested) -> None:
         if self._detail == "verbose":
             counts = unit.tokens
+            image = "same" if unit.picture == "same" else counts.image
             self._say(
                 f"unit {unit.index}  {moment(unit.end, unit.wall)}"
-                f"  {counts.total} tokens (image {counts.image}, audio {counts.audio})"
+                f"  {counts.total} tokens (image {image}, audio {counts.audio})"
                 f"  history {unit.history_tokens}  span {unit.physical_span}"
                 f"  encode {unit.encode_ms:.0f} ms  prefill {unit.prefill_ms:.0f} ms"
                 f"  maintain {unit.maintain_ms:.1f} ms"

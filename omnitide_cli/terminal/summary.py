@@ -23,7 +23,7 @@ def brief_rows(session: SessionStarted | None, summary: Summary, *, is_live: boo
         ("media", f"{clock(summary.media_s)} in {counted(summary.units, 'unit')}{took}, {answers}"),
         ("history", kept),
     ]
-    return [*rows, *_lost_rows(summary), ("memory", _memory(summary))]
+    return [*rows, *_same_rows(summary), *_lost_rows(summary), ("memory", _memory(summary))]
 
 
 def summary_rows(session: SessionStarted | None, summary: Summary, *, is_live: bool = False) -> list[tuple[str, str]]:
@@ -44,6 +44,7 @@ def summary_rows(session: SessionStarted | None, summary: Summary, *, is_live: b
         rows.append(("", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts)))
     kept = f"{summary.history_tokens} tokens, at most {summary.peak_history_tokens}{_bounds(session)}"
     rows.append(("history", kept))
+    rows += _same_rows(summary)
     rows.append(("physical span", f"{summary.physical_span} cells, at most {summary.peak_physical_span}"))
     rows.append(("retention", counted(summary.retentions, "round")))
     moved = summary.migrations
@@ -65,6 +66,14 @@ def _speed(summary: Summary) -> str:
 
 def _bounds(session: SessionStarted | None) -> str:
     return f" (watermarks {session.high_watermark} / {session.low_watermark})" if session else ""
+
+
+def _same_rows(summary: Summary) -> list[tuple[str, str]]:
+    """Nothing where every picture was encoded."""
+    if not summary.same_pictures:
+        return []
+    shown = f"{summary.same_pictures} of {counted(summary.pictures + summary.same_pictures, 'picture')}"
+    return [("unchanged", f"{shown}, {summary.saved_tokens:,} tokens saved")]
 
 
 def _lost_rows(summary: Summary) -> list[tuple[str, str]]:

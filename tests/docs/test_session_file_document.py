@@ -59,6 +59,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """A file, and the session as it was then."""
     path = tmp_path_factory.mktemp("saved") / "lesson.tide"
     options: omnitide.Options = {"policy": request.param, "high_watermark": 400, "low_watermark": 250, "threads": 2}
+    options["change"] = "auto"
     with omnitide.load(**options) as session:
         for unit in omnitide.read(ROOT / "examples" / "shapes-and-notes.mp4", for_=session, duration=14):
             session.add(unit)
@@ -96,6 +97,15 @@ def test_a_real_file_is_what_the_document_says(saved: tuple[bytes, Any]) -> None
         assert start < end
         assert journal.take(size).startswith(b"\xff\xd8")
     assert journal.at == len(journal.data)
+    seen = Reader(sections["CHNG"])
+    rows, columns, at, renews, tokens_of_it, noises, similar = seen.record("Only with `--change auto`")
+    assert (rows, columns, tokens_of_it) == (14, 14, 18)
+    assert 0 <= at < 14
+    assert renews in (0, 1)
+    assert noises == 13
+    assert all(0 <= number <= 1 for number in seen.numbers("d", noises + similar)[noises:])
+    seen.take(2 * rows * columns * 3)
+    assert seen.at == len(seen.data)
     assert hashlib.sha256(data[: file.at]).digest() == file.take(32)
     assert file.at == len(data)
     assert list(header) == re.findall(r"^\| `(\w+)` \|", DOCUMENT[DOCUMENT.index("## The header") :], re.M)

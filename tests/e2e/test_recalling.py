@@ -143,7 +143,7 @@ def test_an_engine_that_takes_a_saved_session_up_recalls_the_same(
 ) -> None:
     question = needles.needles[0].question.text
     _, state = watched.save()
-    file = SessionFile(saved, state, watched.save_archive())
+    file = SessionFile(saved, state, watched.save_sections())
     expected = [*watched.ask(question, float(UNITS))]
     with Engine.open(demo_files, manifest.prompt, chosen) as resumed:
         resumed.start("test", file)
@@ -158,5 +158,5 @@ def test_an_engine_that_takes_a_saved_session_up_recalls_the_same(
     with Engine.open(demo_files, manifest.prompt, replace(chosen, recall_tokens=0)) as without:
         without.start("test", file)
         assert without.recall is None
-        assert bytes(without.save_archive()[ARCHIVE]) == bytes(file.sections[ARCHIVE])
+        assert bytes(without.save_sections()[ARCHIVE]) == bytes(file.sections[ARCHIVE])
     watched.session.restore(state)

@@ -63,6 +63,7 @@ def test_options_are_the_settings_of_the_command_line() -> None:
         "recall_threshold",
         "archive_folder",
     }
+    own |= {"change_mean", "change_peak"}
     assert set(get_type_hints(omnitide.Options)) == {field.name for field in fields(EngineOptions)} - own
 
 

@@ -55,13 +55,15 @@ def any_stream(
     questions: int,
     kinds: Sequence[str] = ("now", "recall", "count"),
     draw: Draw = any_scene,
+    stay: float | None = None,
 ) -> Stream:
     """The stream of a seed of a split: `units` seconds with `questions` questions, kinds in turn, spread evenly.
 
     `draw`: any_scene for the whole world, simple_scene for the part of it that the shipped model was trained on.
+    `stay`: the share of seconds that keep the picture of the one before; None: TideBench's, none in most streams.
     """
     rng = split.rng(seed)
-    scenes = any_scenes(rng, units, draw)
+    scenes = any_scenes(rng, units, draw, stay=stay)
     asked: list[Asked] = []
     for index in range(questions):
         first, last = index * units // questions, max((index + 1) * units // questions, index * units // questions + 1)
@@ -75,13 +77,16 @@ def any_stream(
     return Stream(seed, split, tuple(scenes), tuple(sorted(asked, key=lambda item: item.unit)))
 
 
-def any_scenes(rng: np.random.Generator, units: int, draw: Draw = any_scene, typed: float = TYPED) -> list[Scene]:
+def any_scenes(
+    rng: np.random.Generator, units: int, draw: Draw = any_scene, typed: float = TYPED, stay: float | None = None
+) -> list[Scene]:
     """Seconds, some of which bring an earlier sight, an earlier sound or both again; in some streams pictures stay.
 
     After a share of `typed` of them the user types something.
     """
     scenes: list[Scene] = []
-    stay = 0.5 if rng.random() < SLOW else 0.0
+    usual = 0.5 if rng.random() < SLOW else 0.0
+    stay = usual if stay is None else stay
     for _ in range(units):
         scene = draw(rng)
         if scenes and rng.random() < stay:

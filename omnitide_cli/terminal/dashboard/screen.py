@@ -30,6 +30,7 @@ from omnitide_cli.terminal.dashboard.upkeep import (
     lag_words,
     migration_words,
     retention_words,
+    same_words,
     speed_words,
     time_words,
 )
@@ -230,6 +231,8 @@ class Screen:
                 else [("cost", cost_words(state))]
             )
             rows.append(("lag", lag_words(state) or "none"))
+            if same_words(state):
+                rows.append(("unchanged", same_words(state)))
             rows.append(("history", f"{unit.history_tokens:,} tokens"))
             rows.append(("span", f"{unit.page_span:,} cells of {session.n_ctx:,}"))
         rows.append(("answers", f"{state.answers:,}"))

@@ -142,6 +142,8 @@ class State:
     unit_s: float = 1.0
     """Media seconds of a whole unit."""
     dropped_frames: int = 0
+    same_pictures: int = 0
+    saved_tokens: int = 0
     retention: Retention | None = None
     retentions: int = 0
     migration: Migration | None = None
@@ -183,6 +185,8 @@ def fold(state: State, event: Event) -> State:
                 trace=state.trace.add(event.history_tokens),
                 cost=cost if state.cost is None else state.cost.mixed(cost),
                 dropped_frames=state.dropped_frames + event.dropped_frames,
+                same_pictures=state.same_pictures + (event.picture == "same"),
+                saved_tokens=state.saved_tokens + event.saved_tokens,
             )
         case Retention():
             trace = state.trace.raised(event.before_tokens)

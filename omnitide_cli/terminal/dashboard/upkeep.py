@@ -62,6 +62,13 @@ def lag_words(state: State) -> str:
     return ", ".join(parts)
 
 
+def same_words(state: State) -> str:
+    """What was left out because the picture stayed; nothing while every one was encoded."""
+    if not state.same_pictures:
+        return ""
+    return f"{counted(state.same_pictures, 'picture')} left out, {state.saved_tokens:,} tokens saved"
+
+
 def time_words(state: State) -> str:
     """Where the stream is, and where it will end."""
     if state.unit is None:

@@ -1,0 +1,1 @@
+"""What leaving out unchanged pictures saves, and what it costs in answers."""
