@@ -69,11 +69,13 @@ class Playback:
         start: float,
         warn: Callable[[str, str, str], None],
         say: Callable[[str], None] | None = None,
+        passing: bool = False,
     ) -> None:
-        """`warn` gets what should be known of the source; `say` what is waited for meanwhile."""
+        """`warn` gets what should be known of the source; `say` what is waited for; `passing`: `open_source`."""
         self._path = path
         self._say = say
         self._fit, self._form = fit, form
+        self._passing = passing
         self._wants = (video, audio)
         self._audio_track = audio_track
         self._is_file = is_file(path)
@@ -162,7 +164,8 @@ class Playback:
             # Frame threads would hold back live pictures.
             picture.thread_type = "AUTO" if self._is_file else "SLICE"
             picture.thread_count = DECODER_THREADS
-            self.picture = PictureTrack(shots(self._timed_pictures(picture)), self._fit, self._demuxers[0].count_damage)
+            frames = shots(self._timed_pictures(picture))
+            self.picture = PictureTrack(frames, self._fit, self._demuxers[0].count_damage, passing=self._passing)
         if self._sound is not None:
             frames = timed(self._demuxers[-1].frames(self._sound), None, self._tell)
             self.sound_is_exact = self._sound.codec_context.codec.lossless

@@ -43,13 +43,15 @@ def open_source(
     loops: int = 1,
     place: SourcePosition | None = None,
     say: Callable[[str], None] | None = None,
+    passing: bool = False,
 ) -> MediaSource:
     """Open a file, a URL (http, rtsp, …) or `-` (standard input) and cut it into units.
 
     `start` and `duration` choose a part of it, in seconds; `loops` plays that part so many times. `audio_track`, from 1
     on, is heard; without it, the first one that isn't silent. Frames come as `fit` makes them, sound in the format
     `sound`. `place` is where to resume in that part: `position_after` of the unit before, which may be the last. `say`
-    gets a line about what is waited for, if opening takes long.
+    gets a line about what is waited for, if opening takes long. `passing`: a unit's picture isn't the one of its middle
+    where something comes and goes within the unit, but shows that.
     Raises SourceError if the source can't be read and UsageError if it doesn't hold what is asked for.
     """
     if unit_seconds < sound.shortest_s:
@@ -78,6 +80,7 @@ def open_source(
         loops=loops,
         place=place,
         say=say,
+        passing=passing,
     )
 
 
@@ -102,9 +105,11 @@ class MediaSource:
         loops: int,
         place: SourcePosition | None,
         say: Callable[[str], None] | None = None,
+        passing: bool = False,
     ) -> None:
         self.path = path
         self._say = say
+        self._passing = passing
         self.warnings: list[SourceWarning] = []
         """Grows while the source is read."""
         self.dropped_samples = 0
@@ -194,6 +199,7 @@ class MediaSource:
             start=start,
             warn=self._warn_once,
             say=self._say,
+            passing=self._passing,
         )
 
     def _is_past_end(self, play: Playback) -> bool:

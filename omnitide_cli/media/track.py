@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import av
 import numpy as np
 from av.error import FFmpegError
+from av.video.reformatter import Interpolation
 from numpy.typing import NDArray
 
 from omnitide_cli.media.clock import Timed
 from omnitide_cli.media.demux import Lull
 from omnitide_cli.media.fit import FrameFit
+from omnitide_cli.media.passing import LOOKS, SIZE, Thumb, passing
 from omnitide_cli.media.picture import upright_picture
 
 EPSILON_S = 1e-6
@@ -39,10 +41,14 @@ def shots(frames: Iterator[Timed | Lull]) -> Iterator[Shot]:
 class PictureTrack:
     """Pictures on the media clock, read forwards; holds two decoded frames and the last canvas."""
 
-    def __init__(self, source: Iterator[Shot], fit: FrameFit, count_damage: Callable[[], None]) -> None:
+    def __init__(
+        self, source: Iterator[Shot], fit: FrameFit, count_damage: Callable[[], None], *, passing: bool = False
+    ) -> None:
+        """`passing`: a unit's picture is that of what comes and goes within it, if anything does (passing.py)."""
         self._source = source
         self._count_damage = count_damage
         self._fit = fit
+        self._takes_passing = passing
         self._origin = 0.0
         self._next = next(source, None)
         self._current: Shot | None = None
@@ -80,6 +86,9 @@ class PictureTrack:
         None before the first frame and after the last one left the screen.
         """
         middle = (start + end) / 2
+        if self._takes_passing:
+            self.skip(start)
+        before, others = self._current, list[Shot]()
         chosen = self._current
         if self.end is not None and self.end <= start + EPSILON_S:
             chosen = None
@@ -88,7 +97,22 @@ class PictureTrack:
             self._advance()
             if shot.frame is not None and (chosen is None or shot.begin - self._origin <= middle + EPSILON_S):
                 chosen = shot
+            slot = len(others) + 1
+            if self._takes_passing and shot.frame and shot.begin - self._origin >= start + slot / LOOKS * (end - start):
+                others.append(shot)
+        if others and before and chosen and self._current:
+            chosen = self._passing(before, chosen, self._current, others)
         return self._canvas(chosen.frame) if chosen is not None and chosen.frame is not None else None
+
+    def _passing(self, before: Shot, usual: Shot, last: Shot, others: list[Shot]) -> Shot:
+        """The one of `others` that shows something passing, else the usual one."""
+        shots = (before, usual, last, *others)  # each has a frame: lulls are none of them
+        try:
+            before_it, shown, at_end, *rest = (_thumb(shot.frame) for shot in shots if shot.frame is not None)
+        except (FFmpegError, MemoryError):  # the picture itself is tried, and counted, later
+            return usual
+        found = passing(before_it, shown, at_end, rest)
+        return usual if found is None else others[found]
 
     def _advance(self) -> None:
         if self._next is not None and self._next.frame is not None:
@@ -104,3 +128,8 @@ class PictureTrack:
                 self._count_damage()
             self._shown = (frame, picture)
         return self._shown[1]
+
+
+def _thumb(frame: av.VideoFrame) -> Thumb:
+    grey = frame.reformat(width=SIZE[0], height=SIZE[1], format="gray", interpolation=Interpolation.AREA)
+    return grey.to_ndarray().astype(np.uint8, copy=False)

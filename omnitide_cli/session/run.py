@@ -124,7 +124,14 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             chosen = engine_options(manifest, wanted, unit_seconds=plan.unit_seconds, image_tokens=plan.image_tokens)
             chosen = with_recall(manifest, chosen)
             source = stack.enter_context(
-                kind.open(manifest, plan, interrupt, resumed=resumption is not None, say=outputs.waiting)
+                kind.open(
+                    manifest,
+                    plan,
+                    interrupt,
+                    resumed=resumption is not None,
+                    say=outputs.waiting,
+                    passing=chosen.change == "auto",
+                )
             )
             if manifest.notice:
                 outputs.console.hint(manifest.notice)

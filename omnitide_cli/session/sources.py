@@ -63,8 +63,18 @@ class SourceKind(Protocol):
 
     def plan(self, given: Collection[str], resumption: Resumption | None) -> SavedMedia: ...
     def open(
-        self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool, say: Say | None = None
-    ) -> Any: ...
+        self,
+        manifest: Manifest,
+        plan: SavedMedia,
+        interrupt: Interrupt,
+        *,
+        resumed: bool,
+        say: Say | None = None,
+        passing: bool = False,
+    ) -> Any:
+        """`passing` is as in `open_source`; cameras have one picture a unit all the same."""
+        ...
+
     def aspect_ratio(self, source: Any) -> float | None: ...
     def name(self, source: Any) -> str: ...
     def as_opened(self, source: Any, plan: SavedMedia) -> SavedMedia:
@@ -129,7 +139,14 @@ class WatchedFile:
         return plan_media(self.source, read_as, given, resumption)
 
     def open(
-        self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool, say: Say | None = None
+        self,
+        manifest: Manifest,
+        plan: SavedMedia,
+        interrupt: Interrupt,
+        *,
+        resumed: bool,
+        say: Say | None = None,
+        passing: bool = False,
     ) -> MediaSource:
         with interrupt.reading():
             media = open_source(
@@ -145,6 +162,7 @@ class WatchedFile:
                 loops=plan.loops,
                 place=position_of(plan) if resumed else None,
                 say=say,
+                passing=passing,
             )
         if media.info.has_audio and plan.audio and not manifest.hears:
             media.warnings.append(sound_left_out(manifest))
@@ -207,7 +225,14 @@ class LiveDevices:
         return plan_live(seen_as, given, resumption)
 
     def open(
-        self, manifest: Manifest, plan: SavedMedia, interrupt: Interrupt, *, resumed: bool, say: Say | None = None
+        self,
+        manifest: Manifest,
+        plan: SavedMedia,
+        interrupt: Interrupt,
+        *,
+        resumed: bool,
+        say: Say | None = None,
+        passing: bool = False,
     ) -> LiveSource:
         with interrupt.raising():
             source = open_live(

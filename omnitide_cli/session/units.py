@@ -140,7 +140,7 @@ def read(
     goes_on = resumption is not None or for_.next_index > 0
     if resumption is None and goes_on:
         plan = replace(plan, clock=for_.clock, index=for_.next_index)
-    opened = watched.open(for_.manifest, plan, _no_signals(), resumed=goes_on)
+    opened = watched.open(for_.manifest, plan, _no_signals(), resumed=goes_on, passing=for_.options.change == "auto")
     for_.attach(watched.as_opened(opened, plan), watched.title, opened.position_after)
     return UnitStream(opened, for_, paced=pace == "realtime")
 
