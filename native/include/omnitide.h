@@ -227,6 +227,10 @@ int ot_generate_begin(ot_session * s, double at_s);
 int ot_generate_next(ot_session * s, ot_generated * out);
 // Closes the response unit with the template's tokens (boundary). Works after an interruption as well.
 int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t * unit);
+// Prefills the pending unit as a question, gives the logits after its last token (n_vocab floats) and takes it back: nothing is
+// evicted for it (OT_ERR_NO_ROOM), and history, cells and what comes next are as if it had never been. `most` > 0: first the
+// likeliest answer of at most so many tokens is generated, too; `text` (UTF-8, until the session's next call) receives it.
+int ot_unit_foresee(ot_session * s, float * logits, size_t cap, uint32_t most, const char ** text, size_t * n_text);
 
 // --- maintenance -----------------------------------------------------------------------------------------------------
 

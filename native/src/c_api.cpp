@@ -189,6 +189,15 @@ int ot_generate_end(ot_session * s, const int32_t * closing, size_t n, uint64_t 
     });
 }
 
+int ot_unit_foresee(ot_session * s, float * logits, size_t cap, uint32_t most, const char ** text, size_t * n_text) {
+    return guarded([&] {
+        if (cap < s->session.n_vocab()) throw Failure{OT_ERR_ARGUMENT, "the buffer is smaller than the vocabulary"};
+        s->piece = s->session.foresee(logits, most);
+        *text = s->piece.data();
+        *n_text = s->piece.size();
+    });
+}
+
 // --- maintenance -----------------------------------------------------------------------------------------------------
 
 static ot_maintenance report(const Session & session, const Maintained & done) {

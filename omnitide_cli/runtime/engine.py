@@ -41,6 +41,7 @@ from omnitide_cli.runtime.options import (
 )
 from omnitide_cli.runtime.recall import Found, Recall
 from omnitide_cli.runtime.recaller import Recaller
+from omnitide_cli.runtime.rehearsal import Rehearsal
 from omnitide_cli.runtime.reports import SourceCounts, Totals, kv_bytes, migration, retention
 from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session_file import ARCHIVE, CHANGE, SessionFile
@@ -72,6 +73,7 @@ class Engine:
         self._recaller = Recaller.open(session, options, partial(model.tokenize, special=False))
         self._kept_archive: bytes | memoryview | None = None
         self._intake = Intake(session, template, name, options)
+        self._rehearsal = Rehearsal(model, session, template, self._rearm)
 
     @classmethod
     def open(
@@ -295,6 +297,14 @@ class Engine:
         maintenance, _ = self._maintain(totals.last_unit)
         totals.loop_s += (ended - began) + (time.perf_counter() - maintaining)
         yield from maintenance
+
+    # --- what is rehearsed, and leaves no trace
+
+    @property
+    def rehearsal(self) -> Rehearsal:
+        """Questions that are never asked: no trace of them stays. Between two calls of the engine, never in an answer."""
+        self._finish_answer()
+        return self._rehearsal
 
     def interrupt(self) -> None:
         """Stop the current answer after its token, or take back the pending unit. Signal-safe, any thread."""

@@ -215,6 +215,15 @@ class NativeSession(HistoryView):
         """Close the answer with the template's tokens."""
         check(lib.ot_generate_end(self._open, list(closing), len(closing), ffi.NULL))
 
+    def foresee(self, n_vocab: int, most: int = 0) -> tuple[Floats, str]:
+        """The pending unit as a question that is never asked: logits [n_vocab] after it, and the likeliest answer of at
+        most so many tokens. Nothing is evicted for it and nothing of it stays. Raises CacheFull where it has no room."""
+        logits = np.empty(n_vocab, dtype=np.float32)
+        text, size = ffi.new("const char **"), ffi.new("size_t *")
+        into = ffi.from_buffer("float[]", logits)
+        check(lib.ot_unit_foresee(self._open, into, logits.size, most, text, size))
+        return logits, bytes(ffi.buffer(text[0], size[0])).decode("utf-8", "replace")
+
     # --- maintenance
 
     def take_forced(self) -> Iterator[Any]:

@@ -39,16 +39,21 @@ Generated Session::generate_next() {
 
     append_tokens(Role::Response, {token}, true);
     out.token = token;
-    if (llama_vocab_type(&vocab_) == LLAMA_VOCAB_TYPE_NONE) return out;  // which llama.cpp aborts at
-    out.piece.resize(64);
-    const auto write = [&] { return llama_token_to_piece(&vocab_, token, out.piece.data(), static_cast<int32_t>(out.piece.size()), 0, false); };
+    out.piece = piece_of(token);
+    return out;
+}
+
+std::string Session::piece_of(llama_token token) const {
+    if (llama_vocab_type(&vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // which llama.cpp aborts at
+    std::string piece(64, '\0');
+    const auto write = [&] { return llama_token_to_piece(&vocab_, token, piece.data(), static_cast<int32_t>(piece.size()), 0, false); };
     int32_t length = write();
     if (length < 0) {  // the length that it needs
-        out.piece.resize(static_cast<size_t>(-length));
+        piece.resize(static_cast<size_t>(-length));
         length = write();
     }
-    out.piece.resize(static_cast<size_t>(std::max(length, 0)));
-    return out;
+    piece.resize(static_cast<size_t>(std::max(length, 0)));
+    return piece;
 }
 
 uint64_t Session::generate_end(const int32_t * closing, size_t n) {

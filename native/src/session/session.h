@@ -103,6 +103,9 @@ public:
     void generate_begin(double at_s);
     Generated generate_next();
     uint64_t generate_end(const int32_t * closing, size_t n);
+    // The pending unit as a question that is never asked (rehearsal.cpp): the logits after its last token, and up to `most`
+    // tokens of the likeliest answer. Nothing is evicted for it, and nothing of it stays.
+    std::string foresee(float * logits, uint32_t most);
 
     // --- maintenance
     Maintained maintain(uint32_t limit);
@@ -163,6 +166,8 @@ private:
     bool counts_attention() const { return reads_attention(history_.settings().pick); }
     void count_attention();  // of what was decoded last
     void append_tokens(Role role, const std::vector<int32_t> & tokens, bool want_logits);
+    std::string foresee_answer(History & scratch, std::vector<Cell> & cells, uint32_t most);
+    std::string piece_of(llama_token token) const;
     static bool abort_callback(void * session);
     void start_sampler();
     void archive_cuts(const std::vector<Unit> & before);
