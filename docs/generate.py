@@ -26,6 +26,8 @@ EVENTS = (
     events.Recalled,
     events.AnswerDelta,
     events.Answer,
+    events.Alert,
+    events.AlertEnded,
     events.Notice,
     events.SessionSaved,
     events.Summary,
@@ -43,12 +45,12 @@ in `_s` seconds; `at`, `start`, `end` and `clock` are seconds on the media clock
 and histories are counted in cells of the cache, one a token. A pair is a value before and after.
 
 `wall` is the time of day beside the media clock: ISO 8601 with milliseconds and the offset from UTC, such as
-`2026-03-01T14:03:22.125+01:00`. Units and answers have one where the media is happening as it is read: with
+`2026-03-01T14:03:22.125+01:00`. Units, answers and alerts have one where the media is happening as it is read: with
 `omnitide live`, live network streams, and `--pace realtime`.
 
-The order: `session` first; then for each unit the warnings, `scene` (where
-one begins, with `--change auto`), `unit`, and, where the history was shortened, pairs of
-`retention` and `migration`; for each question `recall` (where recall is on), `answer_delta`s,
+The order: `session` first; then for each unit the warnings, `scene` (where one begins, with `--change auto`), `unit`,
+and, where the history was shortened, pairs of `retention` and `migration`, then the `alert`s and `alert-ended`s of that
+second; for each question `recall` (where recall is on), `answer_delta`s,
 `answer` (none where a warning says that it could not be asked), and again `retention` and `migration`;
 `saved` whenever the session is saved; `summary` last, also after an error (`error`) or Ctrl-C.
 """

@@ -302,9 +302,13 @@ class Engine:
 
     @property
     def rehearsal(self) -> Rehearsal:
-        """Questions that are never asked: no trace of them stays. Between two calls of the engine, never in an answer."""
+        """Questions that are never asked, of which no trace stays. Between two calls of the engine."""
         self._finish_answer()
         return self._rehearsal
+
+    def wall(self, at: float) -> str | None:
+        """The time of day at a media second, as events carry it; None for what isn't live."""
+        return self._clock.wall(at)
 
     def interrupt(self) -> None:
         """Stop the current answer after its token, or take back the pending unit. Signal-safe, any thread."""

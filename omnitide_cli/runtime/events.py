@@ -284,6 +284,79 @@ class Answer(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Alert(Event):
+    """What a rule of `--alert` waits for has begun."""
+
+    type: ClassVar[str] = "alert"
+
+    rule: str
+    """Name of the rule."""
+    question: str
+    """Its yes-or-no question."""
+    at: float
+    """Media seconds at which it was certain enough."""
+    since: float
+    """Media seconds of the first yes in a row."""
+    probability: float
+    """Of yes against no, 0 … 1."""
+    text: str
+    """What the model says is happening; may be empty."""
+    unit: int = -1
+    """Index of the newest media unit that the model had seen."""
+    wall: str | None = None
+    """Time of day at media second `at`, as the session's `wall`; null for what isn't live."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEnded(Event):
+    """What a rule had reported is over."""
+
+    type: ClassVar[str] = "alert-ended"
+
+    rule: str
+    """Name of the rule."""
+    at: float
+    """Media seconds of the first clear no."""
+    since: float
+    """Media seconds at which it had begun."""
+    probability: float
+    """Of yes against no, 0 … 1, now."""
+    highest: float
+    """The highest that it was meanwhile."""
+    wall: str | None = None
+    """Time of day at media second `at`, as the session's `wall`; null for what isn't live."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTotals:
+    """A rule over the whole session."""
+
+    rule: str
+    """Its name."""
+    question: str
+    """Its question."""
+    asked: int
+    """How often it was asked."""
+    yes: int
+    """How often the probability reached its threshold."""
+    fired: int
+    """Alerts."""
+    lowest: float
+    """The lowest probability of a yes."""
+    mean: float
+    """The mean of all: what is usual for this stream."""
+    highest: float
+    """The highest."""
+    mass: float
+    """Mean share of yes and no together in what the model would have begun its answer with."""
+    seconds: float
+    """Seconds that asking took."""
+    verdict: str
+    """What speaks against the rule: `always` (it said yes nearly every time), `never`, `neither` (the model answers
+    neither yes nor no); empty where nothing does, or it was asked too seldom to tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice(Event):
     """Something that the user should know but that stops nothing."""
 
@@ -409,3 +482,5 @@ class Summary(Event):
     """Tokens that those would have taken."""
     unwritten: tuple[Unwritten, ...] = ()
     """What could not be written, on a full disk for example."""
+    alerts: tuple[RuleTotals, ...] = ()
+    """The rules of `--alert`."""

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omnitide_cli.errors import SessionFileError
-from omnitide_cli.runtime.events import Answer, Event, UnitIngested
+from omnitide_cli.runtime.events import Alert, Answer, Event, UnitIngested
 from omnitide_cli.runtime.saved import LONGEST_S, read_plain
 from omnitide_cli.runtime.thumbnail import thumbnail
 
@@ -93,8 +93,13 @@ class Journal:
                 self._keep(Picture(round(unit.start, 6), round(unit.end, 6), thumbnail(unit.frame)))
         elif isinstance(event, Answer) and event.text:
             moments = tuple((each.start, each.end, each.score) for each in event.recalled)
-            self.answers.append(Said(event.at, event.question, event.text, event.wall, moments))
-            del self.answers[:-MOST_ANSWERS]
+            self._say(Said(event.at, event.question, event.text, event.wall, moments))
+        elif isinstance(event, Alert):
+            self._say(Said(event.at, f"Alert: {event.rule}", event.text or event.question, event.wall))
+
+    def _say(self, said: Said) -> None:
+        self.answers.append(said)
+        del self.answers[:-MOST_ANSWERS]
 
     def _keep(self, picture: Picture) -> None:
         last = self.pictures[-1] if self.pictures else None

@@ -217,7 +217,7 @@ class NativeSession(HistoryView):
 
     def foresee(self, n_vocab: int, most: int = 0) -> tuple[Floats, str]:
         """The pending unit as a question that is never asked: logits [n_vocab] after it, and the likeliest answer of at
-        most so many tokens. Nothing is evicted for it and nothing of it stays. Raises CacheFull where it has no room."""
+        most so many tokens. Nothing is evicted for it, nothing of it stays. Raises CacheFull where it has no room."""
         logits = np.empty(n_vocab, dtype=np.float32)
         text, size = ffi.new("const char **"), ffi.new("size_t *")
         into = ffi.from_buffer("float[]", logits)

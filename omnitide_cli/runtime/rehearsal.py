@@ -20,8 +20,8 @@ from omnitide_cli.runtime.yes_no import Weighed, YesNo
 class Rehearsal:
     """Of one session, whose history, cells and later answers are as if nothing had been rehearsed.
 
-    Nothing is evicted for a question either: CacheFull is raised where it has no room, and RuntimeFailure when the model
-    fails. An interruption gives None.
+    Nothing is evicted for a question either: CacheFull is raised where it has no room, and RuntimeFailure when the
+    model fails. An interruption gives None.
     """
 
     def __init__(

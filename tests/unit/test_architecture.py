@@ -15,14 +15,15 @@ NATIVE = ROOT / "native" / "src"
 PYTHON_ARROWS = {
     "media": set(),
     "runtime": {"_omnitide"},
+    "alerts": {"runtime", "catalog.values"},
     "catalog": {"runtime.options", "runtime.gguf_file", "runtime.encoders", "runtime.marks", "runtime.parts"},
     "formats": {"runtime.events", "runtime.kv_state"},
     "inspect": {"formats", "runtime", "catalog.folders"},
     "terminal": {"inspect", "formats", "runtime.events", "runtime.kv_state"},
     "diagnostics": {"catalog", "runtime", "media", "formats"},
-    "session": {"catalog", "runtime", "media", "formats", "terminal"},
-    "commands": {"session", "diagnostics", "inspect", "terminal", "formats", "catalog", "runtime", "media"},
-    "bench": {"commands.options", "commands.lazy", "session", "formats", "catalog", "runtime", "media"},
+    "session": {"alerts", "catalog", "runtime", "media", "formats", "terminal"},
+    "commands": {"alerts", "session", "diagnostics", "inspect", "terminal", "formats", "catalog", "runtime", "media"},
+    "bench": {"alerts", "commands.options", "commands.lazy", "session", "formats", "catalog", "runtime", "media"},
 }
 EVERYONE = {"errors", "addresses", "paths", "times"}
 
