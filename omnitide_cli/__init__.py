@@ -21,6 +21,7 @@ __all__ = [
     "MediaUnit",
     "OmniTideError",
     "Options",
+    "Rule",
     "Session",
     "UnitStream",
     "__version__",
@@ -34,6 +35,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from omnitide_cli import errors as errors
+    from omnitide_cli.alerts.rule import Rule as Rule
     from omnitide_cli.errors import OmniTideError as OmniTideError
     from omnitide_cli.media.unit import MediaUnit as MediaUnit
     from omnitide_cli.runtime import events as events
@@ -53,6 +55,7 @@ else:
         "MediaUnit": ("omnitide_cli.media.unit", "MediaUnit"),
         "Answer": ("omnitide_cli.runtime.events", "Answer"),
         "Options": ("omnitide_cli.session.library_options", "Options"),
+        "Rule": ("omnitide_cli.alerts.rule", "Rule"),
         "Session": ("omnitide_cli.session.library", "Session"),
         "load": ("omnitide_cli.session.library", "load"),
         "open_session": ("omnitide_cli.session.library", "open_session"),

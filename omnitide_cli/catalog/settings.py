@@ -22,6 +22,10 @@ QUESTIONS = "Questions"
 """The panel of help of the options that ask something."""
 
 
+ALERTS = "Alerts"
+"""And of those that watch for something."""
+
+
 def default_map(context: typer.Context) -> dict[str, Any]:
     """The defaults of every command of the group that `context` belongs to. Raises UsageError naming file and key."""
     merged: dict[str, Any] = {}
@@ -68,7 +72,7 @@ def settings_files() -> list[Path]:
 
 def is_setting(parameter: Any) -> bool:
     """Whether files may set it: what has a variable, and questions. Everything else describes one run."""
-    return bool(parameter.envvar) or getattr(parameter, "rich_help_panel", None) == QUESTIONS
+    return bool(parameter.envvar) or getattr(parameter, "rich_help_panel", None) in (QUESTIONS, ALERTS)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -22,6 +22,8 @@ omnitide live --camera rtsp://192.168.1.20/1 --mic none --every "60=News?"
 
 omnitide live --camera none --mic "USB" --transcript talk.vtt
 
+omnitide live --alert "Is somebody there?" --on-alert 'notify-send "{text}"'
+
 Ctrl-C ends with a summary; a second Ctrl-C leaves at once.
 If a device disconnects, OmniTide warns and reconnects.
 """

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from omnitide_cli.catalog.settings import QUESTIONS
+from omnitide_cli.catalog.settings import ALERTS, QUESTIONS
 from omnitide_cli.catalog.values import TIME, did_you_mean, seconds
 from omnitide_cli.errors import UsageError
 from omnitide_cli.runtime.entries import Knob
@@ -50,9 +50,9 @@ def _one_run(flag: str, panel: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, help=text, rich_help_panel=panel, **more)
 
 
-def _question_option(flag: str, text: str, **more: Any) -> Any:
+def _question_option(flag: str, text: str, panel: str = QUESTIONS, **more: Any) -> Any:
     """Without a variable: Typer would split the text of a repeatable option at its spaces."""
-    return typer.Option(flag, help=text, rich_help_panel=QUESTIONS, **more)
+    return typer.Option(flag, help=text, rich_help_panel=panel, **more)
 
 
 def time_option(flag: str, panel: str, text: str, *, least: float = 0.0, most: float = math.inf, **more: Any) -> Any:
@@ -115,6 +115,38 @@ Questions = Annotated[
 ]
 Manual = Annotated[bool, option("--manual", QUESTIONS, "Don't ask the model's own question; I'll type mine.")]
 NoAsk = Annotated[bool, option("--no-ask", QUESTIONS, "Ask nothing, whatever other settings say.")]
+
+
+AlertRules = Annotated[
+    list[str] | None,
+    _question_option(
+        "--alert",
+        "Tell when the answer to a yes-or-no question becomes yes. Repeatable.",
+        panel=ALERTS,
+        metavar="[NAME=]TEXT",
+        show_default=False,
+    ),
+]
+AlertsFile = Annotated[
+    Path | None,
+    option("--alerts", ALERTS, "Read such rules from a file.", metavar="FILE.toml", show_default=False),
+]
+OnAlert = Annotated[
+    str | None,
+    option(
+        "--on-alert",
+        ALERTS,
+        "Run this at an alert, without a shell; {text}, {rule}, {at}, {picture} are filled in.",
+        metavar="COMMAND",
+        show_default=False,
+    ),
+]
+AlertEvery = Annotated[
+    float,
+    time_option(
+        "--alert-every", ALERTS, "Check the rules this often, and whenever the scene changes.", least=0.1, most=86_400.0
+    ),
+]
 
 
 def policy_name(name: str) -> str:
@@ -347,7 +379,7 @@ Evidence = Annotated[
     option(
         "--evidence",
         OUTPUT,
-        "Save the moments that answers came from: pictures, and clips of a file.",
+        "Save the moments that answers and alerts came from: pictures, and clips of a file.",
         metavar="DIR",
         show_default=False,
     ),

@@ -25,6 +25,10 @@ def _shared(
     questions: options.Questions = None,
     manual: options.Manual = False,
     no_ask: options.NoAsk = False,
+    alert: options.AlertRules = None,
+    alerts: options.AlertsFile = None,
+    on_alert: options.OnAlert = None,
+    alert_every: options.AlertEvery = 2.0,
     unit_seconds: options.UnitSeconds = 1.0,
     image_tokens: options.ImageTokens = None,
     change: options.ChangeOption = None,
@@ -92,6 +96,7 @@ def with_session_flags(*, before: str) -> Callable[[Callable[..., None]], Callab
 
 def session_options(context: typer.Context) -> Any:
     """The shared flags of a command as the session takes them (`SessionOptions`)."""
+    from omnitide_cli.session.alerting import AlertOptions
     from omnitide_cli.session.configuration import settings_of
     from omnitide_cli.session.outputs import OutputOptions
     from omnitide_cli.session.run import QuestionOptions, SessionOptions
@@ -112,6 +117,7 @@ def session_options(context: typer.Context) -> Any:
         output=OutputOptions(
             flags["json_lines"], flags["transcript"] or (), flags["overwrite"], flags["dashboard"], flags["no_ask"]
         ),
+        alerts=AlertOptions(flags["alert"] or (), flags["alerts"], flags["on_alert"], flags["alert_every"]),
         evidence=flags["evidence"],
         save_session=flags["save_session"],
         resume=flags["resume"],

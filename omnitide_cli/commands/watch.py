@@ -22,6 +22,8 @@ yt-dlp -o - URL | omnitide watch - --ask "What is it about?"
 
 omnitide watch talk.mp3 --model qwen2.5-omni-3b --ask "What is it about?" --transcript talk.vtt
 
+omnitide watch night.mp4 --alert "fox=Is there a fox?" --evidence seen
+
 If you ask nothing, a terminal asks the model's own question every 10 s.
 You can type questions in the dashboard, and in plain text at the end.
 Times are seconds, m:ss or h:mm:ss.

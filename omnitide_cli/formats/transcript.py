@@ -1,4 +1,4 @@
-"""The answers of a session as a file: JSONL for programs, WebVTT and SRT for players.
+"""The answers and alerts of a session as a file: JSONL for programs, WebVTT and SRT for players.
 
 An answer is in the file before it has been shown in full: nothing is kept back, whatever ends the process. A cue is
 written with a provisional end; when the next begins, its end is corrected in place, by as many bytes.
@@ -17,12 +17,13 @@ from pathlib import Path
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats import cues
+from omnitide_cli.formats.alerts import alert_title
 from omnitide_cli.formats.locked_file import open_locked, read_all, replace_locked
 from omnitide_cli.formats.origins import origin
 from omnitide_cli.formats.patient import PatientFile
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.paths import is_there
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Unwritten
+from omnitide_cli.runtime.events import Alert, Answer, AnswerDelta, Event, Notice, SessionStarted, Unwritten
 
 FORMATS = (".jsonl", ".vtt", ".srt")
 NOT_CUES = ("NOTE", "STYLE", "REGION")
@@ -106,6 +107,8 @@ class TranscriptSink(Sink):
             elif isinstance(event, Answer):
                 self._spoken = None
                 self._answer(event)
+            elif isinstance(event, Alert):
+                self._alert(event)
             else:
                 self._attempt(self._file.retry)
         self._tell_trouble()
@@ -251,12 +254,24 @@ class TranscriptSink(Sink):
 
     def _answer(self, answer: Answer) -> None:
         if self._suffix == ".jsonl":
-            if not self._is_known(answer.at, f"{answer.question}\n{answer.text}"):
-                self._append(json.dumps(answer.to_json(), ensure_ascii=False) + "\n", is_answer=True)
+            self._line(answer)
             return
         where = origin(answer)
         said = f"{answer.text} ({where})" if where else answer.text
-        words = cues.words(answer.question, said, self._suffix)
+        self._show(answer, cues.words(answer.question, said, self._suffix))
+
+    def _alert(self, alert: Alert) -> None:
+        if self._suffix == ".jsonl":
+            self._line(alert)
+        else:
+            self._show(alert, cues.words(f"Alert: {alert_title(alert)}", alert.text, self._suffix))
+
+    def _line(self, event: Answer | Alert) -> None:
+        if not self._is_known(event.at, f"{event.question}\n{event.text}"):
+            self._append(json.dumps(event.to_json(), ensure_ascii=False) + "\n", is_answer=True)
+
+    def _show(self, answer: Answer | Alert, words: str) -> None:
+        """A cue of these words."""
         if self._is_known(answer.at, words):
             return
         last = self._cue

@@ -13,6 +13,8 @@ from typing import Self, TypeVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.alerts.rule import Rule, parse_rule
+from omnitide_cli.alerts.watcher import Watcher
 from omnitide_cli.catalog.files import fetch_files, find_manifest
 from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.catalog.manifest import Manifest
@@ -20,7 +22,7 @@ from omnitide_cli.errors import CacheFull, OmniTideError, SessionFileError, Usag
 from omnitide_cli.media import MediaUnit, SourcePosition
 from omnitide_cli.media.unit import NO_SOUND
 from omnitide_cli.runtime.engine import Engine
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted, Summary, UnitIngested
+from omnitide_cli.runtime.events import Alert, Answer, AnswerDelta, Event, Notice, SessionStarted, Summary, UnitIngested
 from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.runtime.options import EngineOptions, ModelFiles
@@ -133,6 +135,7 @@ class Session:
         self._questions = resumption.saved.questions if resumption else SavedQuestions()
         self._journal = resumption.journal if resumption else Journal()
         self._engine = engine
+        self._watcher = Watcher(engine)
         self._files, self._name, self._system_text = files, name, system_text
         self._published = Publisher(runtime_dir(), engine.kv_state)
         self._media = resumption.saved.media if resumption else self._own_units()
@@ -156,7 +159,7 @@ class Session:
         try:
             if self._begun:
                 with suppress(OmniTideError):  # the engine may be what failed
-                    self._tell([self._engine.summary()], Summary)
+                    self._tell([self.summary()], Summary)
         finally:
             self._published.close()
             self._engine.close()
@@ -183,7 +186,26 @@ class Session:
         if taken is not None:
             self._came_to(unit)
             self._published.offer()
+            self._tell(self._watcher.after(unit), Alert)
         return taken
+
+    def alert(self, rule: str | Rule, on_alert: Callable[[Alert], object] | None = None) -> None:
+        """Wait for something from now on: `Alert` and `AlertEnded` come among the events behind the unit that it
+        happened in, and `on_alert` is called with the former. Nothing that is asked for it stays in the history.
+
+        `rule`: a yes-or-no question, "NAME=QUESTION", or a `Rule` with settings; its `command` is for the command line
+        alone. Raises UsageError for a name that stands already, ModelError where the model can't tell yes from no.
+        """
+        made = parse_rule(rule) if isinstance(rule, str) else rule
+        self._watcher.add(made)
+        if on_alert is not None:
+            hears = on_alert
+
+            def heard(event: Event) -> None:
+                if isinstance(event, Alert) and event.rule == made.name:
+                    hears(event)
+
+            self.events.subscribe(heard)
 
     def unit(
         self,
@@ -275,7 +297,7 @@ class Session:
 
     def summary(self) -> Summary:
         """The sums of the session so far."""
-        return self._engine.summary()
+        return replace(self._engine.summary(), alerts=self._watcher.totals())
 
     # --- for the sources
 

@@ -25,6 +25,7 @@ from omnitide_cli.terminal.slash import unquoted
 from omnitide_cli.times import clock
 
 if TYPE_CHECKING:
+    from omnitide_cli.alerts.watcher import Watcher
     from omnitide_cli.media import MediaUnit
     from omnitide_cli.media.info import SourceWarning
     from omnitide_cli.runtime.engine import Engine
@@ -57,8 +58,9 @@ class SessionLoop:
     """Drives one engine through one source. Every way out reports a summary, but for a reader who has left.
 
     What is typed at the `prompt` comes between units; the next typed question ends the current answer. `commands` are
-    called for /name; /kv and /quit are known. What `visitors` ask waits for what is typed. The
-    `checkpointer` saves the session; a `resumption` is what it resumes.
+    called for /name; /kv and /quit are known. What `visitors` ask waits for what is typed. The `watcher`'s rules are
+    asked behind every unit, before what is due. The `checkpointer` saves the session; a `resumption` is what it
+    resumes.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class SessionLoop:
         reaches_end: Callable[[float], bool] = lambda clock: True,
         unwritten: Callable[[], tuple[Unwritten, ...]] = tuple,
         visitors: Doorway | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         self._engine = engine
         self._checkpointer = checkpointer
@@ -91,6 +94,7 @@ class SessionLoop:
         self._reaches_end = reaches_end
         self._unwritten = unwritten
         self._visitors = visitors
+        self._watcher = watcher
         self._has_told_problem = False
         self._has_quit = False
         self._told_left_out = False
@@ -136,7 +140,8 @@ class SessionLoop:
         self._emit(self._summary())
 
     def _summary(self) -> Summary:
-        return replace(self._engine.summary(), unwritten=self._unwritten())
+        alerts = self._watcher.totals() if self._watcher else ()
+        return replace(self._engine.summary(), unwritten=self._unwritten(), alerts=alerts)
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, Notice):  # libraries may quote an address
@@ -206,6 +211,9 @@ class SessionLoop:
         self._published.offer()
         self._clock = unit.end
         self._has_seen = True
+        if self._watcher and not self._is_over:
+            for event in self._watcher.after(unit):
+                self._emit(event)
 
     def _units(self) -> Iterator[MediaUnit | None]:
         """The units of the source; waiting for one ends at once when a signal comes."""

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from omnitide_cli.alerts.watcher import Watcher
 from omnitide_cli.catalog.files import FOR_REAL_VIDEO, find_manifest
 from omnitide_cli.catalog.folders import runtime_dir
 from omnitide_cli.catalog.manifest import DEFAULT_MODEL, load_manifest
@@ -23,6 +24,7 @@ from omnitide_cli.runtime.events import Notice
 from omnitide_cli.runtime.journal import Journal
 from omnitide_cli.runtime.session_file import check_writable
 from omnitide_cli.session import saves
+from omnitide_cli.session.alerting import AlertCommands, AlertOptions
 from omnitide_cli.session.checkpoint import Checkpointer
 from omnitide_cli.session.configuration import engine_options, with_recall
 from omnitide_cli.session.doorway import Doorway
@@ -75,6 +77,7 @@ class SessionOptions:
     system: str | None = None
     questions: QuestionOptions = field(default_factory=QuestionOptions)
     output: OutputOptions = field(default_factory=OutputOptions)
+    alerts: AlertOptions = field(default_factory=AlertOptions)
     evidence: Path | None = None
     save_session: Path | None = None
     resume: Path | None = None
@@ -90,6 +93,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
     """
     if options.save_session:
         check_writable(options.save_session, "--save-session")
+    rules = options.alerts.rules()
     evidence = Evidence.into(options.evidence)
     if options.resume == Path(saves.LAST):
         options = replace(options, resume=saves.newest(kind.matches))
@@ -112,7 +116,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
         asked.every,
         None if asked.piped else asked.questions,
         silent=asked.no_ask,
-        default=manifest.default_question if is_talk and not asked.manual else "",
+        default=manifest.default_question if is_talk and not (asked.manual or rules) else "",
     )
     if resumption and not asked.no_ask:
         schedule = resumption.schedule(schedule, asked_anew=asked.asks)
@@ -137,7 +141,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
                 outputs.console.hint(manifest.notice)
             if resumption is None and (left := saves.killed(kind.matches)):
                 outputs.console.hint(_killed(left))
-            if not (schedule or asked.no_ask or asked.piped or (asked.manual and is_talk)):
+            if not (schedule or rules or asked.no_ask or asked.piped or (asked.manual and is_talk)):
                 outputs.console.hint(kind.nothing_asked if kind.ends_input or not has_unread_pipe() else UNREAD_INPUT)
             if options.model is None and resumption is None and kind.is_foreign and not options.output.json_lines:
                 outputs.console.hint(what_the_demo_knows())
@@ -148,6 +152,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             if resumption:
                 resumption.check_model(its_model)
             engine = stack.enter_context(load_engine(manifest, files, template, chosen, interrupt, outputs))
+            watcher = Watcher(engine, rules) if rules else None
             journal = resumption.journal if resumption else Journal()
             media = kind.as_opened(source, plan)
             checkpointer = Checkpointer(
@@ -176,6 +181,8 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             kept.append(visitors)
         if evidence:
             kept.append(evidence.sink(journal, outputs.sink.emit, media))
+        if any(rule.command for rule in rules):
+            kept.append(AlertCommands(rules, journal, outputs.sink.emit, evidence))
         for each in kept:
             stack.callback(each.close)
         loop = SessionLoop(
@@ -185,6 +192,7 @@ def run_session(options: SessionOptions, kind: SourceKind, state: GlobalOptions)
             interrupt,
             prompt=prompt,
             visitors=visitors,
+            watcher=watcher,
             commands={
                 "save": checkpointer.save,
                 "help": lambda _: outputs.help(),

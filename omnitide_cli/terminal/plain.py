@@ -6,13 +6,17 @@ anything but a terminal, and a terminal that has asked for no colour gets none.
 
 from __future__ import annotations
 
+import os
 from typing import Literal, TextIO
 
+from omnitide_cli.formats.alerts import alert_words, over_words
 from omnitide_cli.formats.origins import origin
 from omnitide_cli.formats.sink import Sink
 from omnitide_cli.formats.status import StatusLine, columns, is_capable
 from omnitide_cli.formats.words import moment, one_line, printable, saved, with_hint
 from omnitide_cli.runtime.events import (
+    Alert,
+    AlertEnded,
     Answer,
     AnswerDelta,
     Event,
@@ -28,6 +32,8 @@ from omnitide_cli.runtime.events import (
 from omnitide_cli.runtime.kv_state import SessionSnapshot
 from omnitide_cli.terminal.summary import summary_lines
 from omnitide_cli.times import clock
+
+RED, PLAIN = "\x1b[1;31m", "\x1b[0m"
 
 Detail = Literal["quiet", "normal", "verbose"]
 UNHEEDED = {"bad-question"}
@@ -71,6 +77,11 @@ class PlainSink(Sink):
                     self._write(event.text)
             case Answer():
                 self._answer(event)
+            case Alert():
+                self._alert(event)
+            case AlertEnded():
+                if self._detail != "quiet":
+                    self._say(f"[{moment(event.at, event.wall)}] {over_words(event)}")
             case SessionStarted():
                 self._status.clear()
                 self._session = event
@@ -137,6 +148,17 @@ class PlainSink(Sink):
             self.notice(
                 f"the answer was cut off at {answer.tokens} tokens", "--max-answer-tokens allows longer answers"
             )
+
+    def _alert(self, alert: Alert) -> None:
+        self._status.clear()
+        time, words = f"[{moment(alert.at, alert.wall)}]", printable(f"ALERT {alert_words(alert)}")
+        if self._out is None:
+            return
+        if self._streams:  # a terminal: heard where nobody looks
+            words = words if os.environ.get("NO_COLOR") else f"{RED}{words}{PLAIN}"
+            time = f"\a{time}"
+        self._out.write(f"{time} {words}\n")
+        self._out.flush()
 
     def _end_answer(self) -> None:
         if self._in_answer:

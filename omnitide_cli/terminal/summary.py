@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from omnitide_cli.formats.alerts import totals_words
 from omnitide_cli.formats.words import counted, size
 from omnitide_cli.runtime.events import SessionStarted, Summary
 from omnitide_cli.times import clock
@@ -23,7 +24,7 @@ def brief_rows(session: SessionStarted | None, summary: Summary, *, is_live: boo
         ("media", f"{clock(summary.media_s)} in {counted(summary.units, 'unit')}{took}, {answers}"),
         ("history", kept),
     ]
-    return [*rows, *_same_rows(summary), *_lost_rows(summary), ("memory", _memory(summary))]
+    return [*rows, *_alert_rows(summary), *_same_rows(summary), *_lost_rows(summary), ("memory", _memory(summary))]
 
 
 def summary_rows(session: SessionStarted | None, summary: Summary, *, is_live: bool = False) -> list[tuple[str, str]]:
@@ -57,7 +58,7 @@ def summary_rows(session: SessionStarted | None, summary: Summary, *, is_live: b
     rows += _lost_rows(summary)
     if summary.sound_skew_ms:
         rows.append(("sound clock", f"corrected by {summary.sound_skew_ms:+.0f} ms"))
-    return [*rows, ("answers", str(summary.answers)), ("memory", _memory(summary))]
+    return [*rows, ("answers", str(summary.answers)), *_alert_rows(summary), ("memory", _memory(summary))]
 
 
 def _speed(summary: Summary) -> str:
@@ -84,6 +85,11 @@ def _lost_rows(summary: Summary) -> list[tuple[str, str]]:
         ("not written", f"{each.path} lacks {counted(each.answers, 'answer')} ({each.reason})")
         for each in summary.unwritten
     ]
+
+
+def _alert_rows(summary: Summary) -> list[tuple[str, str]]:
+    """One line a rule."""
+    return [("" if number else "alerts", totals_words(each)) for number, each in enumerate(summary.alerts)]
 
 
 def _memory(summary: Summary) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 from omnitide_cli.errors import UsageError
 from omnitide_cli.formats.transcript import Existing, TranscriptSink, open_transcripts
-from omnitide_cli.runtime.events import Answer, AnswerDelta, Event, Notice, SessionStarted
+from omnitide_cli.runtime.events import Alert, Answer, AnswerDelta, Event, Notice, SessionStarted
 
 SESSION = SessionStarted(
     version="0.1.0",
@@ -339,3 +339,23 @@ def test_a_live_answer_has_its_time_of_day_where_no_player_shows_it(tmp_path: Pa
     assert texts[".srt"].startswith("1\n00:00:01,000")
     assert WALL not in texts[".srt"]
     assert json.loads(texts[".jsonl"].splitlines()[0])["wall"] == WALL
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_alerts_stand_among_the_answers_and_are_not_written_twice(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"talk{suffix}"
+    fox = Alert("fox", "Is there a fox?", 20.0, 19.0, 0.97, "A fox <eats>.", 19)
+    for existing, resumed_at in ((FRESH, None), (GO_ON, 15.0)):
+        sink = open_one(path, existing)
+        sink.emit(replace(SESSION, resumed_at=resumed_at))
+        if resumed_at is None:
+            say(sink, 10.0, "one")
+        sink.emit(fox)
+        sink.close()
+        text = path.read_text(encoding="utf-8")
+        if suffix == ".jsonl":
+            assert [json.loads(line)["type"] for line in text.splitlines()] == ["answer", "alert"]
+        else:
+            assert len(starts(text)) == 2
+            assert text.count("Alert: fox\n") == 1
+            assert ("A fox &lt;eats&gt;." if suffix == ".vtt" else "A fox <eats>.") in text

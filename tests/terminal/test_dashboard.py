@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.segment import Segment
 
 from omnitide_cli.runtime.events import (
+    Alert,
+    AlertEnded,
     Answer,
     AnswerDelta,
     Migration,
@@ -352,3 +354,19 @@ def test_a_resumed_stream_ends_where_it_would_have_ended() -> None:
     state = fold(State(units_total=53), unit(44))
     assert (state.unit and state.unit.end, state.end_s) == (45.0, 53.0)
     assert fold(state, unit(45)).end_s == 53.0
+
+
+def test_alerts_are_shown_until_they_are_over() -> None:
+    fox = Alert("fox", "Is there a fox?", 5.0, 4.0, 0.97, "A fox eats.", 4)
+    state = state_after(SESSION, unit(0), fox, replace(fox, rule="door"))
+    assert (state.alerts, state.active) == (2, ("fox", "door"))
+    for width, height in ((140, 40), (80, 24)):
+        rows = text_of(state, width, height)
+        assert "‼ fox, door" in rows[0]
+        assert any("‼ 0:05 fox: A fox eats. (97 %)" in row for row in rows)
+    assert any("2, now: fox, door" in row for row in text_of(state, 140, 40))
+    assert "‼ 2 alerts" in text_of(state, 30, 10)[0]
+    over = fold(fold(state, AlertEnded("fox", 9.0, 4.0, 0.1, 0.97)), AlertEnded("door", 9.0, 4.0, 0.1, 0.97))
+    assert over.active == ()
+    assert "‼" not in text_of(over, 80, 24)[0]
+    assert any("fox: over after 5 s" in row for row in text_of(over, 80, 24))

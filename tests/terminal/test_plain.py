@@ -10,7 +10,16 @@ import pytest
 from omnitide_cli.errors import ModelError
 from omnitide_cli.formats.status import StatusLine
 from omnitide_cli.formats.words import counted, error_code, one_line, size, with_hint
-from omnitide_cli.runtime.events import Answer, AnswerDelta, KvBytes, Notice, Summary
+from omnitide_cli.runtime.events import (
+    Alert,
+    AlertEnded,
+    Answer,
+    AnswerDelta,
+    KvBytes,
+    Notice,
+    RuleTotals,
+    Summary,
+)
 from omnitide_cli.terminal.plain import Detail, PlainSink
 from omnitide_cli.terminal.summary import summary_lines, summary_rows
 from omnitide_cli.times import clock
@@ -167,3 +176,48 @@ def test_a_live_answer_has_its_time_of_day_beside_the_media_time() -> None:
     sink = PlainSink(out, err, StatusLine(err))
     sink.emit(replace(answer("A fish."), wall="2026-03-01T14:03:22.125+01:00"))
     assert text_of(out) == "[1:15 14:03:22] What is it?\nA fish.\n"
+
+
+# --- alerts
+
+FOX = Alert("fox", "Is there a fox?", 75.0, 74.0, 0.996, "A fox\neats.\x1b[2J", 74)
+OVER = AlertEnded("fox", 87.0, 74.0, 0.1, 0.97)
+
+
+def test_alerts_are_answers_in_a_pipe_and_their_end_a_remark() -> None:
+    out, err = streams()
+    sink = sink_on(out, err)
+    sink.emit(FOX)
+    sink.emit(OVER)
+    assert text_of(out) == "[1:15] ALERT fox: A fox eats.?[2J (99 %)\n"
+    assert text_of(err) == "[1:27] fox: over after 13 s\n"
+    out, err = streams()
+    quiet = sink_on(out, err, "quiet")
+    quiet.emit(replace(FOX, rule="Is it?", text=""))
+    quiet.emit(OVER)
+    assert (text_of(out), text_of(err)) == ("[1:15] ALERT Is it? (99 %)\n", "")
+
+
+@pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])
+def test_a_terminal_rings_and_shows_an_alert_in_red(
+    monkeypatch: pytest.MonkeyPatch, no_colour: str, coloured: bool
+) -> None:
+    monkeypatch.setattr("omnitide_cli.terminal.plain.is_capable", lambda stream: True)
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    out, err = streams()
+    sink_on(out, err).emit(FOX)
+    assert text_of(out).startswith("\a[1:15] ")
+    assert ("\x1b[1;31mALERT" in text_of(out)) == coloured
+    assert text_of(out).count("\x1b") == (2 if coloured else 0)
+
+
+def test_the_summary_names_rules_that_tell_nothing() -> None:
+    totals = RuleTotals("fox", "Is there a fox?", 310, 0, 0, 0.0, 0.01, 0.034, 0.9, 1.0, "never")
+    others = [replace(totals, rule="door", fired=2, verdict="always"), replace(totals, rule="x", verdict="neither")]
+    told = replace(SUMMARY, alerts=(totals, *others, replace(totals, rule="y", asked=1, fired=1, verdict="")))
+    for full in (False, True):
+        text = "\n".join(summary_lines(None, told, None, in_full=full))
+        assert "fox: 0 alerts in 310 checks; it never said yes: at most 3 %" in text
+        assert "door: 2 alerts in 310 checks; it says yes to nearly everything" in text
+        assert "x: 0 alerts in 310 checks; the model answers it with neither yes nor no" in text
+        assert "y: 1 alert in 1 check\n" in text

@@ -62,6 +62,8 @@ class TalkPanel:
 
 def wrapped(entry: Exchange | Remark, console: Console, width: int) -> list[Text]:
     """An entry in lines of `width` columns; a full-width character is never cut."""
+    if isinstance(entry, Remark) and entry.is_alert:
+        return _hanging(Text(printable(entry.text), theme.ALERT), Text("‼ ", theme.ALERT), console, width)
     if isinstance(entry, Remark):
         sign, style = ("! ", theme.WARNING) if entry.is_warning else ("  ", theme.FAINT)
         return _hanging(Text(printable(entry.text), style), Text(sign, style), console, width)

@@ -60,6 +60,8 @@ class Renderer:
         self._page = Scroll()
         self._closed_kv: SessionSnapshot | None = None
         self._has_input = True
+        self._rung = 0
+        """Alerts that the bell was rung for."""
         self._shown: State | None = None
         self._size = (0, 0)
         self._next = 0.0
@@ -123,7 +125,9 @@ class Renderer:
         now = time.monotonic()
         if is_touched or (state is not self._shown and now >= self._next):
             self._size, self._shown = size, state
-            self._terminal.write(self._frame(state, size))
+            bell = "\a" if state.alerts > self._rung else ""
+            self._rung = state.alerts
+            self._terminal.write(self._frame(state, size) + bell)
             ended = time.monotonic()
             self._next = ended + max(FRAME_S, LEAST_REST * (ended - now))
 

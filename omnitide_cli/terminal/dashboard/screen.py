@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from omnitide_cli.formats.words import printable
+from omnitide_cli.formats.words import counted, printable
 from omnitide_cli.terminal.dashboard import theme
 from omnitide_cli.terminal.dashboard.chart import HistoryChart
 from omnitide_cli.terminal.dashboard.conversation import Talk, TalkPanel
@@ -236,6 +236,9 @@ class Screen:
             rows.append(("history", f"{unit.history_tokens:,} tokens"))
             rows.append(("span", f"{unit.page_span:,} cells of {session.n_ctx:,}"))
         rows.append(("answers", f"{state.answers:,}"))
+        if state.alerts:
+            now = f", now: {', '.join(map(printable, state.active))}" if state.active else ""
+            rows.append(("alerts", f"{state.alerts:,}{now}"))
         if state.retention:
             rows.append(("retention", f"{state.retentions:,} so far, the last after unit {state.retention.unit + 1:,}"))
             rows.append(("", retention_words(state.retention)))
@@ -277,7 +280,10 @@ def _clipped(line: Text) -> Text:
 def header(state: State, width: int) -> Text:
     """Name, source and model at the left; what goes on, how far and how fast at the right."""
     phase = {"loading": "loading", "watching": "", "answering": "answering", "ended": "at the end"}[state.phase]
-    right = [word for word in (phase, time_words(state), speed_words(state), lag_words(state)) if word]
+    alerts = f"‼ {printable(', '.join(state.active))}" if state.active else ""
+    if cell_len(alerts) > width // 3:
+        alerts = f"‼ {counted(len(state.active), 'alert')}"
+    right = [word for word in (alerts, phase, time_words(state), speed_words(state), lag_words(state)) if word]
     room = width - cell_len(f" ≈ {NAME} ")
     while right and len(" · ".join(right)) + 1 > room:
         right.pop()
@@ -291,7 +297,8 @@ def header(state: State, width: int) -> Text:
         left.append(f" · {printable(state.model)}", theme.FAINT)
     room = max(width - cell_len(tail) - 2, 0)
     left.truncate(room, overflow="ellipsis", pad=True)
-    style = theme.WARNING if lag_words(state) and lag_words(state) in tail else theme.BUSY
+    is_late = lag_words(state) and lag_words(state) in tail
+    style = theme.ALERT if alerts and alerts in tail else theme.WARNING if is_late else theme.BUSY
     return _clipped(Text.assemble(left, " ", (tail, style), " "))
 
 

@@ -12,9 +12,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from omnitide_cli.formats.alerts import alert_words, over_words
 from omnitide_cli.formats.origins import origin
-from omnitide_cli.formats.words import one_line, saved, with_hint
+from omnitide_cli.formats.words import moment, one_line, saved, with_hint
 from omnitide_cli.runtime.events import (
+    Alert,
+    AlertEnded,
     Answer,
     AnswerDelta,
     Event,
@@ -54,6 +57,7 @@ class Remark:
 
     text: str
     is_warning: bool = True
+    is_alert: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,10 @@ class State:
     migration: Migration | None = None
     talk: tuple[Exchange | Remark, ...] = ()
     answers: int = 0
+    alerts: int = 0
+    """How many there have been."""
+    active: tuple[str, ...] = ()
+    """Rules whose alert isn't over, the newest last."""
     kv: SessionSnapshot | None = None
     """What was asked for with /kv last; shown until a key is pressed."""
 
@@ -201,12 +209,24 @@ def fold(state: State, event: Event) -> State:
                 state, lambda last: replace(last, text=event.text, stop=event.stop, where=where, wall=event.wall)
             )
             return replace(done, phase="ended" if state.has_ended else "watching", answers=state.answers + 1)
+        case Alert():
+            line = Remark(f"{moment(event.at, event.wall)} {alert_words(event)}", is_alert=True)
+            return replace(
+                _said(state, line), alerts=state.alerts + 1, active=(*_without(state, event.rule), event.rule)
+            )
+        case AlertEnded():
+            told = remark(state, f"{moment(event.at, event.wall)} {over_words(event)}")
+            return replace(told, active=_without(state, event.rule))
         case Notice():
             return remark(state, with_hint(event.message, event.hint), is_warning=True)
         case SessionSaved():
             return remark(state, saved(event.path, event.at))
         case _:
             return state
+
+
+def _without(state: State, rule: str) -> tuple[str, ...]:
+    return tuple(each for each in state.active if each != rule)
 
 
 def _said(state: State, line: Exchange | Remark) -> State:

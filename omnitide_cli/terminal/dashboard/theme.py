@@ -17,6 +17,7 @@ HIGH = "red"
 LOW = "green"
 QUESTION = "bold cyan"
 WARNING = "red"
+ALERT = "bold red"
 BUSY = "green"
 
 CLASSES = {"M": "magenta", "S": "cyan", "R": "green", "C": "yellow"}
