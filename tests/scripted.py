@@ -30,6 +30,7 @@ from omnitide_cli.runtime.saved import SavedEngine, SavedTotals
 from omnitide_cli.runtime.session_file import SessionFile
 from omnitide_cli.runtime.step import Step
 from omnitide_cli.runtime.stream_clock import StreamClock, iso_now
+from omnitide_cli.runtime.yes_no import Weighed
 
 DELAY = "SCRIPTED_ENGINE_DELAY"
 """Environment variable: seconds that a unit or a word takes."""
@@ -167,6 +168,22 @@ class ScriptedEngine:
             wall=self.clock.wall(at),
         )
         self.interrupted = False
+
+    # Of rules: yes to everything.
+    yes_no = None
+
+    @property
+    def rehearsal(self) -> Self:
+        return self
+
+    def weigh(self, question: str) -> Weighed:
+        return Weighed(0.97, 1.0, 0.1)
+
+    def answer(self, question: str, most: int) -> str:
+        return "A fox eats."
+
+    def wall(self, at: float) -> str | None:
+        return self.clock.wall(at)
 
     def cell_letters(self) -> bytes:
         return (b"M" * 5 + b"R" * 40).ljust(4096, b".")

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnitide_cli.alerts.judge import Change
+from omnitide_cli.alerts.rule import Senses
 
+ORDER: tuple[Change, ...] = ("changed", "some", "none")
 GRID = 16
 CLEAR = 0.08
 """Mean difference of brightness, 0 … 1, over a grid of the picture from which on the scene is another."""
@@ -27,17 +29,27 @@ class Seen(Protocol):
     def audio(self) -> NDArray[np.float32] | None: ...
 
 
-def change(before: Seen | None, now: Seen) -> Change:
-    """Of two seconds of one stream. A sound that begins is a clear change; one that goes on is never nothing."""
+def change(before: Seen | None, now: Seen, senses: Senses = "both") -> Change:
+    """Of two seconds of one stream, for a rule that is about these senses. A sound that begins is a clear change; one
+    that goes on is never nothing."""
     if before is None:
         return "changed"
+    by_sight, by_sound = _picture_change(before, now), _sound_change(before, now)
+    if senses != "both":
+        return by_sight if senses == "sight" else by_sound
+    return ORDER[min(ORDER.index(by_sight), ORDER.index(by_sound))]
+
+
+def _picture_change(before: Seen, now: Seen) -> Change:
+    moved = _difference(before.frame, now.frame)
+    return "changed" if moved >= CLEAR else "none" if moved <= NOISE else "some"
+
+
+def _sound_change(before: Seen, now: Seen) -> Change:
     heard, was_heard = _is_heard(now.audio), _is_heard(before.audio)
     if heard and not was_heard:
         return "changed"
-    moved = _difference(before.frame, now.frame)
-    if moved >= CLEAR:
-        return "changed"
-    return "none" if moved <= NOISE and not heard and not was_heard else "some"
+    return "some" if heard or was_heard else "none"
 
 
 def _difference(before: NDArray[np.uint8] | None, now: NDArray[np.uint8] | None) -> float:

@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from omnitide_cli.alerts.command import check_command
 from omnitide_cli.catalog.values import did_you_mean, seconds_of
 from omnitide_cli.errors import UsageError
 
+Senses = Literal["both", "sight", "sound"]
 DEFAULT_EVERY_S = 2.0
 WHAT_HAPPENS = "What is happening?"
 MOST_RULES = 64
@@ -28,6 +29,10 @@ class Rule:
     """What is asked: "Is somebody at the door?"."""
     name: str = ""
     """What it is called; the question itself unless given."""
+    also: str = ""
+    """A second question that must be yes at the same time, for models that understand one thing a question."""
+    senses: Senses = "both"
+    """What it is about: `sight`, `sound` or `both`. It is checked less often where the other one alone changes."""
     threshold: float = 0.5
     """Probability of a yes against a no from which on it counts, between 0 and 1; below half of it, it is over."""
     hold: int = 1
@@ -51,7 +56,7 @@ class Rule:
             check_command(self.command, f"alert rule '{self.name}': command")
 
     def _problem(self) -> tuple[str, str] | None:
-        texts = {"question": self.question, "name": self.name, "describe": self.describe}
+        texts = {"question": self.question, "name": self.name, "also": self.also, "describe": self.describe}
         for key, text in texts.items():
             if not isinstance(text, str):
                 return f"{key} is not a text", "put it in quotes"
@@ -59,6 +64,8 @@ class Rule:
         for key, number in numbers.items():
             if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
                 return f"{key} is not a number", "write it without quotes"
+        if self.senses not in get_args(Senses):
+            return f"senses {self.senses!r} is none", f"choose from {', '.join(get_args(Senses))}"
         if not self.question.strip():
             return "the question is empty", 'ask what can be answered with yes or no: "Is somebody at the door?"'
         if not 0 < self.threshold < 1:

@@ -7,15 +7,17 @@ from typing import Protocol
 
 from omnitide_cli.alerts.change import Seen, change
 from omnitide_cli.alerts.judge import Began, Change, Judge, Over, Useless
-from omnitide_cli.alerts.rule import Rule, checked
+from omnitide_cli.alerts.rule import Rule, Senses, checked
 from omnitide_cli.errors import CacheFull
 from omnitide_cli.runtime.events import Alert, AlertEnded, Event, Notice, RuleTotals
 from omnitide_cli.runtime.rehearsal import Rehearsal
+from omnitide_cli.runtime.yes_no import Weighed
 
 MOST_WORDS = 48
 """Tokens of an alert's text."""
 
-Compares = Callable[[Seen | None, Seen], Change]
+Compares = Callable[[Seen | None, Seen, Senses], Change]
+"""How a second differs from the one before, for rules about these senses."""
 
 
 class Unit(Seen, Protocol):
@@ -67,15 +69,20 @@ class Watcher:
         """Names of the rules whose alert has begun and is not over."""
         return [judge.rule.name for judge in self._judges if judge.is_on]
 
-    def after(self, unit: Unit) -> Iterator[Event]:
-        """The events of a unit that is in the history; read them to their end. Raises RuntimeFailure when the model
-        fails. A question that has no room in the cache is left out, which is told once."""
+    def after(self, unit: Unit, *, is_late: bool = False) -> Iterator[Event]:
+        """The events of a unit that is in the history; read them to their end. `is_late`: the model is behind, so that
+        rules are checked at their intervals alone. Raises RuntimeFailure when the model fails. A question that has no
+        room in the cache is left out, which is told once."""
         if not self._judges:
             return
-        changed = self._compares(self._before, unit)
-        self._before = unit
+        before, self._before = self._before, unit
+        compared: dict[Senses, Change] = {}
         for judge in self._judges:
-            if judge.is_due(unit.end, changed):
+            senses = judge.rule.senses
+            if senses not in compared:
+                changed = self._compares(before, unit, senses)
+                compared[senses] = "some" if is_late and changed == "changed" else changed
+            if judge.is_due(unit.end, compared[senses]):
                 try:
                     yield from self._ask(judge, unit)
                 except CacheFull as error:
@@ -90,7 +97,7 @@ class Watcher:
 
     def _ask(self, judge: Judge, unit: Unit) -> Iterator[Event]:
         rule, at = judge.rule, round(unit.end, 6)
-        weighed = self._engine.rehearsal.weigh(rule.question)
+        weighed = weigh(self._engine.rehearsal, rule)
         if weighed is None:  # interrupted: the session is ending
             return
         wall = self._engine.wall(at)
@@ -119,6 +126,21 @@ class Watcher:
                     )
                 case Useless():
                     yield _useless(judge.totals(), found.verdict)
+
+
+def weigh(rehearsal: Rehearsal, rule: Rule) -> Weighed | None:
+    """Ask a rule. Of two questions the less likely counts; the second isn't asked where the first decides."""
+    first = rehearsal.weigh(rule.question)
+    if first is None or not rule.also.strip() or first.probability < rule.threshold / 2:
+        return first
+    second = rehearsal.weigh(rule.also)
+    return None if second is None else both(first, second)
+
+
+def both(first: Weighed, second: Weighed) -> Weighed:
+    """Two answers that must be yes at the same time."""
+    likely, mass = min(first.probability, second.probability), min(first.mass, second.mass)
+    return Weighed(likely, mass, first.ms + second.ms)
 
 
 def _useless(totals: RuleTotals, verdict: str) -> Notice:

@@ -10,6 +10,7 @@ NAMES = (
     "quality",
     "recall",
     "change",
+    "alerts",
     "soak",
     "startup",
     "busy",

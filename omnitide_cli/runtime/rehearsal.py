@@ -16,6 +16,8 @@ from omnitide_cli.runtime.template import TokenTemplate
 from omnitide_cli.runtime.thoughts import Thoughts
 from omnitide_cli.runtime.yes_no import Weighed, YesNo
 
+MOST_KEPT = 256
+
 
 class Rehearsal:
     """Of one session, whose history, cells and later answers are as if nothing had been rehearsed.
@@ -32,6 +34,7 @@ class Rehearsal:
         self._session = session
         self._template = template
         self._rearm = rearm
+        self._tokenized: dict[str, list[int]] = {}
 
     @cached_property
     def yes_no(self) -> YesNo:
@@ -53,11 +56,19 @@ class Rehearsal:
         thoughts.take(found[1], final=True)
         return thoughts.answer
 
+    def _tokens(self, question: str) -> list[int]:
+        """Rules are asked again and again."""
+        if question not in self._tokenized:
+            if len(self._tokenized) >= MOST_KEPT:
+                self._tokenized.clear()
+            self._tokenized[question] = self._model.tokenize(question, special=False)
+        return self._tokenized[question]
+
     def _foresee(self, question: str, most: int) -> tuple[NDArray[np.float32], str] | None:
         session = self._session
         session.begin("question")
         try:
-            session.add_tokens("text", self._model.tokenize(question, special=False))
+            session.add_tokens("text", self._tokens(question))
             session.add_tokens("boundary", self._template.question_suffix)
             return session.foresee(self._model.n_vocab, most)
         except Interrupted:

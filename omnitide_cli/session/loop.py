@@ -212,7 +212,8 @@ class SessionLoop:
         self._clock = unit.end
         self._has_seen = True
         if self._watcher and not self._is_over:
-            for event in self._watcher.after(unit):
+            is_late = unit.complete_at is not None and time.monotonic() - unit.complete_at > LATE_S
+            for event in self._watcher.after(unit, is_late=is_late):
                 self._emit(event)
 
     def _units(self) -> Iterator[MediaUnit | None]:

@@ -196,6 +196,7 @@ def _dashboard(
     lines = QueuedLines(interrupt)
     typed: Callable[[str | None], None] | None = lines.put if has_prompt else None
     renderer = Renderer(terminal, lambda: sink.state, typed)
+    plain.rings = False  # the dashboard has
     return sink, Scrollback(plain), lines if has_prompt else Silence(), (renderer, terminal)
 
 

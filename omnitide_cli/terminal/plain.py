@@ -53,6 +53,8 @@ class PlainSink(Sink):
         self._units_total: int | None = None
         self._is_live = False
         self._in_answer = False
+        self.rings = True
+        """An alert rings the terminal's bell; not where it is shown again."""
 
     def expect(self, units_total: int | None, ratio: float | None = None, *, is_live: bool = False) -> None:
         """How many units will come, if that is known: for the progress line."""
@@ -156,7 +158,7 @@ class PlainSink(Sink):
             return
         if self._streams:  # a terminal: heard where nobody looks
             words = words if os.environ.get("NO_COLOR") else f"{RED}{words}{PLAIN}"
-            time = f"\a{time}"
+            time = f"\a{time}" if self.rings else time
         self._out.write(f"{time} {words}\n")
         self._out.flush()
 

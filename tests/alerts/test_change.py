@@ -58,5 +58,18 @@ def test_a_second_is_the_same_or_not(before: Second, now: Second, expected: str)
     assert change(before, now) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "sight", "sound"),
+    [
+        (Second(grey(40), TONE), Second(grey(90), TONE), "changed", "some"),
+        (Second(grey(40), HUSH), Second(grey(40), TONE), "none", "changed"),
+        (Second(grey(40), TONE), Second(with_a_spot(), HUSH), "some", "some"),
+        (Second(grey(40), HUSH), Second(grey(90), HUSH), "changed", "none"),
+    ],
+)
+def test_a_rule_about_one_sense_is_not_asked_for_the_other(before: Second, now: Second, sight: str, sound: str) -> None:
+    assert (change(before, now, "sight"), change(before, now, "sound")) == (sight, sound)
+
+
 def test_the_first_second_is_news() -> None:
     assert change(None, Second(grey(1))) == "changed"

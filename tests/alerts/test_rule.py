@@ -54,6 +54,8 @@ def test_an_empty_question_is_refused(text: str) -> None:
         ({"command": "echo {txt}"}, "there is no {txt}"),
         ({"command": "{text} x"}, "can't come from an alert"),
         ({"describe": 1}, "not a text"),
+        ({"also": 1}, "not a text"),
+        ({"senses": "smell"}, "senses 'smell'"),
     ],
 )
 def test_settings_that_can_not_be_are_named(settings: dict[str, object], message: str) -> None:

@@ -54,7 +54,7 @@ def run(watcher: Watcher, seconds: range) -> list[Event]:
 
 
 def watch(engine: Scripted, *rules: Rule) -> Watcher:
-    return Watcher(engine, rules, lambda before, now: "some")  # type: ignore[arg-type]
+    return Watcher(engine, rules, lambda before, now, senses: "some")  # type: ignore[arg-type]
 
 
 def test_each_rule_has_its_own_alert() -> None:
@@ -74,11 +74,36 @@ def test_each_rule_has_its_own_alert() -> None:
     assert (fox.rule, fox.asked, fox.fired, fox.yes) == ("fox", 9, 1, 2)
 
 
+def test_of_two_questions_both_must_be_yes_and_the_second_is_asked_where_it_matters() -> None:
+    scores = {"See?": 0.1, "Hear?": 0.9}
+    engine = Scripted(lambda question: scores[question])
+    watcher = watch(engine, Rule("See?", "both", "Hear?", every=1))
+    assert run(watcher, range(5)) == []
+    assert engine.asked == ["See?"] * 5
+    scores["See?"] = 0.8
+    [event] = run(watcher, range(5, 6))
+    assert isinstance(event, Alert)
+    assert event.probability == 0.8
+    scores["Hear?"] = 0.2
+    [event] = run(watcher, range(6, 7))
+    assert isinstance(event, AlertEnded)
+    assert event.probability == 0.2
+    assert watcher.totals()[0].seconds == pytest.approx((5 + 2 * 2) * 0.002)
+
+
 def test_a_rule_may_want_no_text() -> None:
     watcher = watch(Scripted(lambda _: 0.9), Rule("Is it?", describe=" "))
     [event] = run(watcher, range(5))
     assert isinstance(event, Alert)
     assert event.text == ""
+
+
+def test_a_stream_that_is_late_is_checked_at_its_intervals_alone() -> None:
+    engine = Scripted(lambda _: 0.0)
+    watcher = Watcher(engine, [DOOR], lambda before, now, senses: "changed")  # type: ignore[arg-type]
+    for index in range(6):
+        list(watcher.after(unit(index), is_late=index >= 2))
+    assert len(engine.asked) == 4  # after 0:01, 0:02, 0:04, 0:06
 
 
 def test_an_interruption_reports_nothing() -> None:
@@ -123,7 +148,7 @@ def test_rules_can_be_added_and_names_stay_single() -> None:
 
 
 def test_without_rules_nothing_is_compared() -> None:
-    def compares(before: object, now: object) -> str:
+    def compares(before: object, now: object, senses: object) -> str:
         raise AssertionError("compared")
 
     assert list(Watcher(Scripted(lambda _: 0.0), (), compares).after(unit(0))) == []  # type: ignore[arg-type]

@@ -62,6 +62,18 @@ def test_questions_are_typed_and_answers_stay_on_the_terminal(watch: Open) -> No
     assert "3 units" in after
 
 
+def test_an_alert_rings_once_and_stays_on_the_terminal(watch: Open) -> None:
+    terminal = watch("--alert", "fox=Is there a fox?", *ENDLESS, **{scripted.DELAY: "0.05"})
+    terminal.wait_to_see("‼ fox")
+    terminal.wait_to_see("‼ 0:04 fox: A fox eats. (97 %)")
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    shown, _, after = terminal.text.rpartition(OWN_SCREEN)
+    assert (shown.count("\a"), after.count("\a")) == (1, 0)
+    assert "[0:04] \x1b[1;31mALERT fox: A fox eats. (97 %)\x1b[0m" in after
+    assert "fox: 1 alert in" in after
+
+
 @pytest.mark.parametrize("size", [(20, 5), (20, 24), (30, 10), (60, 20), (80, 24), (119, 35), (200, 60)])
 def test_every_size_is_filled_to_its_edges(watch: Open, size: tuple[int, int]) -> None:
     terminal = watch(size=size)

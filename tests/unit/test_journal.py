@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from omnitide_cli.errors import SessionFileError
 from omnitide_cli.runtime import journal as module
-from omnitide_cli.runtime.events import Answer, RecalledMoment, TokenCounts, UnitIngested
+from omnitide_cli.runtime.events import Alert, Answer, RecalledMoment, TokenCounts, UnitIngested
 from omnitide_cli.runtime.journal import HEAD, Journal, Picture, Said
 
 
@@ -50,6 +50,15 @@ def test_pictures_and_answers_come_back_as_they_were() -> None:
     assert again.answers == journal.answers == [Said(4.0, "What?", "A circle.", None, ((1.0, 2.0, 0.5),))]
     assert again.pictures == journal.pictures
     assert [(each.start, each.end) for each in again.pictures] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_alerts_are_kept_among_the_answers() -> None:
+    journal = Journal()
+    journal.note(Alert("fox", "Is there a fox?", 4.0, 3.0, 0.9, "A fox eats.", wall="2026-03-01T14:03:22.125+01:00"))
+    journal.note(Alert("fox", "Is there a fox?", 9.0, 9.0, 0.9, ""))
+    first, second = Journal.read(journal.to_bytes()).answers
+    assert first == Said(4.0, "Alert: fox", "A fox eats.", "2026-03-01T14:03:22.125+01:00")
+    assert second == Said(9.0, "Alert: fox", "Is there a fox?")
 
 
 def test_a_unit_that_was_taken_back_leaves_no_picture() -> None:

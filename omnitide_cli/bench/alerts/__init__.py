@@ -1,0 +1,1 @@
+"""`omnitide bench alerts`."""
