@@ -14,6 +14,8 @@ from omnitide_cli.errors import UsageError
 
 Senses = Literal["both", "sight", "sound"]
 DEFAULT_EVERY_S = 2.0
+DEFAULT_THRESHOLD = 0.95
+"""Chosen for the shipped model on validation streams (`omnitide bench alerts --split validation`)."""
 WHAT_HAPPENS = "What is happening?"
 MOST_RULES = 64
 LONGEST_S = 86_400.0
@@ -33,7 +35,7 @@ class Rule:
     """A second question that must be yes at the same time, for models that understand one thing a question."""
     senses: Senses = "both"
     """What it is about: `sight`, `sound` or `both`. It is checked less often where the other one alone changes."""
-    threshold: float = 0.5
+    threshold: float = DEFAULT_THRESHOLD
     """Probability of a yes against a no from which on it counts, between 0 and 1; below half of it, it is over."""
     hold: int = 1
     """So many yeses in a row make an alert; once the first has come, every second is asked."""

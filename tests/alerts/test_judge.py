@@ -18,7 +18,7 @@ FIRST = 10.0
 
 
 def rule(**settings: object) -> Rule:
-    return Rule("Is it there?", "it", **{"cooldown": 0, **settings})  # type: ignore[arg-type]
+    return Rule("Is it there?", "it", **{"cooldown": 0, "threshold": 0.5, **settings})  # type: ignore[arg-type]
 
 
 def told(judge: Judge, scores: Sequence[float], mass: float = 1.0, step: float = 1.0) -> list[tuple[float, object]]:

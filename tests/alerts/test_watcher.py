@@ -14,8 +14,8 @@ from omnitide_cli.media.unit import NO_SOUND, MediaUnit
 from omnitide_cli.runtime.events import Alert, AlertEnded, Event, Notice
 from omnitide_cli.runtime.yes_no import Weighed
 
-DOOR = Rule("Is somebody at the door?", "door", cooldown=0)
-FOX = Rule("Is there a fox?", "fox", cooldown=0, every=1)
+DOOR = Rule("Is somebody at the door?", "door", cooldown=0, threshold=0.5)
+FOX = Rule("Is there a fox?", "fox", cooldown=0, threshold=0.5, every=1)
 
 
 @dataclass
@@ -77,7 +77,7 @@ def test_each_rule_has_its_own_alert() -> None:
 def test_of_two_questions_both_must_be_yes_and_the_second_is_asked_where_it_matters() -> None:
     scores = {"See?": 0.1, "Hear?": 0.9}
     engine = Scripted(lambda question: scores[question])
-    watcher = watch(engine, Rule("See?", "both", "Hear?", every=1))
+    watcher = watch(engine, Rule("See?", "both", "Hear?", threshold=0.5, every=1))
     assert run(watcher, range(5)) == []
     assert engine.asked == ["See?"] * 5
     scores["See?"] = 0.8
@@ -92,7 +92,7 @@ def test_of_two_questions_both_must_be_yes_and_the_second_is_asked_where_it_matt
 
 
 def test_a_rule_may_want_no_text() -> None:
-    watcher = watch(Scripted(lambda _: 0.9), Rule("Is it?", describe=" "))
+    watcher = watch(Scripted(lambda _: 0.9), Rule("Is it?", describe=" ", threshold=0.5))
     [event] = run(watcher, range(5))
     assert isinstance(event, Alert)
     assert event.text == ""

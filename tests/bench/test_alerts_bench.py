@@ -111,11 +111,11 @@ def test_a_rule_is_replayed_as_a_session_asks_it() -> None:
     from omnitide_cli.alerts.rule import Rule
 
     given = trace(dict.fromkeys(range(10, 20), 0.9))
-    assert told(given, "sight", Rule("Is it?", every=1)).alerts == (11.0,)
-    seldom = told(given, "sight", Rule("Is it?", every=7))
+    assert told(given, "sight", Rule("Is it?", threshold=0.5, every=1)).alerts == (11.0,)
+    seldom = told(given, "sight", Rule("Is it?", threshold=0.5, every=7))
     assert seldom.alerts == (15.0,)
     assert seldom.asked == 9
-    assert told(given, "sight", Rule("Is it?", every=1, hold=3)).alerts == (13.0,)
+    assert told(given, "sight", Rule("Is it?", threshold=0.5, every=1, hold=3)).alerts == (13.0,)
 
 
 def test_the_best_settings_have_few_false_alarms_first() -> None:
