@@ -62,6 +62,23 @@ def test_fifo_in_python_is_fifo_event_by_event(omnitide: Omnitide, fifo: str, cl
     assert told == [untimed(event) for event in found["fifo"]]
 
 
+@pytest.mark.parametrize("name", ["first", "last", "spread", "values", "keys", "apart", "new"])
+def test_the_examples_keep_as_much_as_omnipick(omnitide: Omnitide, name: str, clip: Path) -> None:
+    """Each makes another choice of as many tokens; `first` makes OmniPick's own."""
+    example = Path(__file__).parents[2] / "examples" / "older_seconds.py"
+    found = []
+    for policy in ("omnipick", f"{example}:{name}"):
+        shown = omnitide("watch", clip, "--loop", 6, *PRESSED, "--policy", policy, "--ask", "What is there?", "--json")
+        assert shown.code == 0, shown.err
+        found.append([json.loads(line) for line in shown.out.splitlines()])
+    told = [[untimed(event) for event in events if event["type"] == "retention"] for events in found]
+    assert told[0] == told[1] != []
+    answers = [[event["text"] for event in events if event["type"] == "answer"] for events in found]
+    assert len(answers[0]) == len(answers[1]) == 1
+    if name == "first":
+        assert answers[0] == answers[1]
+
+
 def test_fifo_in_python_is_fifo_in_benches(omnitide: Omnitide, fifo: str) -> None:
     flags = ("--units", 12, "--limit", 4, "--watermarks", "300/200", "--threads", 2, "--json")
     shown = omnitide("bench", "quality", "--policy", "fifo", "--policy", fifo, *flags)
