@@ -15,6 +15,8 @@ def watch(path: Path) -> str:
     with omnitide.load("omnitide-demo", system="Watch.", unit_seconds=0.5, progress=print, **options) as session:
         stream: omnitide.UnitStream = omnitide.read(path, for_=session, start=1, duration=3.5, loop=2, audio_track=1)
         unit: omnitide.MediaUnit
+        session.alert("door=Is somebody there?", lambda alert: print(alert.text, alert.at, alert.probability))
+        session.alert(omnitide.Rule("Is it dark?", name="dark", threshold=0.9, senses="sight", every=5))
         for unit in stream:
             taken = session.add(unit)
             if taken is not None:

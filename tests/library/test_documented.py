@@ -40,7 +40,9 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "ms behind" in shown[7]
     assert re.search(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", shown[7])
     assert "red" in shown[8]
-    assert "missing.mp4" in shown[9]
+    assert "9 s: " in shown[9]
+    assert "apple 1 " in shown[9]
+    assert "missing.mp4" in shown[10]
 
 
 def test_every_public_name_is_in_it() -> None:
