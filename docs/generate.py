@@ -35,7 +35,7 @@ EVENTS = (
 
 EVENTS_HEAD = """# Events
 
-Made by `docs/generate.py` from `omnitide_cli/runtime/events.py`: change it there.
+Made by `docs/generate.py` from `omnitide_cli/runtime/events.py` and `event_parts.py`: change it there.
 
 What a session does, field by field: `omnitide watch --json` and `omnitide live --json` write one JSON object a line to
 standard output, Python has the same as classes in `omnitide_cli.events`. `type` says which event it is.

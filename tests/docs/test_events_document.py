@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from omnitide_cli.runtime import events, kv_state
+from omnitide_cli.runtime import event_parts, events, kv_state
 from omnitide_cli.runtime.saved import SavedMedia
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -46,7 +46,7 @@ def test_links_lead_somewhere(generate: ModuleType) -> None:
     assert set(re.findall(r"\]\(#([^)]+)\)", document)) <= anchors
 
 
-@pytest.mark.parametrize("module", [events, kv_state])
+@pytest.mark.parametrize("module", [events, event_parts, kv_state])
 def test_every_field_says_what_it_is(generate: ModuleType, module: Any) -> None:
     for kind in vars(module).values():
         if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__:
