@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 import tempfile
@@ -189,7 +188,7 @@ class AlertCommands(Sink):
         said.seek(max(0, said.seek(0, os.SEEK_END) - SAID))
         words = one_line(said.read().decode("utf-8", "replace"))
         ended = f"ended with code {code}" if code > 0 else f"was ended by signal {-code}"
-        return _failed(rule, f"{ended}{': ' if words else ''}{words}", f"it was {shlex.join(arguments[:1])}")
+        return _failed(rule, f"{ended}{': ' if words else ''}{words}", "try it in a terminal")
 
 
 def _failed(rule: str, what: str, hint: str) -> Notice:
