@@ -128,7 +128,7 @@ def test_the_best_settings_have_few_false_alarms_first() -> None:
 
 
 def test_the_command_measures_the_shipped_model(capfd: pytest.CaptureFixture[str]) -> None:
-    arguments = "bench alerts --streams 1 --quiet 1 --units 40 --threads 1 --threshold 0.9 --hold 1 --json"
+    arguments = "bench alerts --streams 1 --eventless 1 --units 40 --threads 1 --threshold 0.9 --hold 1 --json"
     assert run(app, arguments.split()) == 0
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [row["sense"] for row in rows] == ["sight", "sound", "both", "all"]

@@ -38,13 +38,14 @@ def runs(request: pytest.FixtureRequest, omnitide: Omnitide, policy: str) -> dic
     return {layout: json.loads(omnitide(*command, "--layout", layout).out) for layout in LAYOUTS}
 
 
-def test_layouts_come_close_to_the_oracle(runs: dict[str, dict[str, Any]]) -> None:
+def test_layouts_come_close_to_the_oracle(runs: dict[str, dict[str, Any]], policy: str) -> None:
     eager = runs["eager"]
     for layout in ("class-packing", "auto"):
         pages = runs[layout]["mean_active_pages"]
         assert pages <= max(1.05 * eager["mean_active_pages"], eager["mean_active_pages"] + 1), layout
     assert runs["hole-filling"]["mean_page_span"] == eager["mean_page_span"]
-    assert runs["hole-filling"]["rows_moved"] < eager["rows_moved"]
+    # What `recent` leaves lies behind everything else: whoever packs it moves all of it.
+    assert runs["hole-filling"]["rows_moved"] < eager["rows_moved"] + (policy == "recent")
     assert runs["ordered-suffix"]["mean_page_span"] <= eager["mean_page_span"] + MIN_PAGES * PAGE
     for layout, run in runs.items():
         assert run["rows_moved"] <= eager["rows_moved"], layout

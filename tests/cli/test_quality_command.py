@@ -44,6 +44,7 @@ FIELDS = {
     "audio_sinks",
     "text_budget",
     "sinks",
+    "newest_units",
     "min_pages",
     "layout",
     "cache_type",

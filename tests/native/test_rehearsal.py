@@ -118,7 +118,7 @@ def test_what_has_no_room_is_refused_and_evicts_nothing(models: dict[str, Path])
 
 
 def test_an_interruption_takes_it_back(written: Callable[[str], Path]) -> None:
-    running, _ = pressed(written("qwen35"), options(), 16)
+    running, _ = pressed(written("qwen3.5"), options(), 16)
     before, interrupted = as_bytes(running), 0
     for delay in (0.0, 0.002, 0.005, 0.01):
         timer = threading.Timer(delay, running.session.interrupt)

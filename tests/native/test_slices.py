@@ -185,7 +185,9 @@ def test_the_model_reads_what_stock_mtmd_would_have_given_it(language: Path, enc
     found = running.probe()
     running.close()
     assert np.abs(expected).max() > 1.0
-    assert np.abs(found - expected).max() < 1e-3  # batches differ in size, and so does the order of sums
+    assert (
+        np.abs(found - expected).max() < 2e-3
+    )  # batches differ in size, and so does the order of sums; 0.0011 seen with kernels that round to f16
 
 
 # --- under pressure
