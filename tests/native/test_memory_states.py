@@ -14,13 +14,16 @@ from memory_streams import (
     EACH_CACHE,
     HYBRID,
     N_CTX,
+    TURNINGS,
     WRITERS,
     Recorded,
     options,
     pressed,
+    turned,
     worst_key,
 )
 from random_stream import PROBE, Running, Stream
+from test_exactness import errors_in_steps
 
 from omnitide_cli.errors import ModelError, SessionFileError
 from omnitide_cli.runtime.model import Model
@@ -184,6 +187,58 @@ def test_recalled_units_come_back_and_leave_without_a_trace(written: Callable[[s
     running.session.check()
     assert as_bytes(running) == before
     assert np.isfinite(running.probe()).all()
+    running.close()
+
+
+def answering(path: Path, seed: int) -> tuple[Running, Recorded, Recall] | None:
+    """In the middle of an answer that grew on after a retention; None where it ended before."""
+    running = Running.open(path, options(text_budget=0), N_CTX, page_size=16)
+    session = running.session
+    recall = Recall(session, RecallSettings(layers=(session.layers()[0],), tokens=400, threshold=0.0, memory=1 << 26))
+    stream = Recorded(running, seed=seed)
+    stream.system()
+    stream.run(9)
+    while session.snapshot().history_tokens < N_CTX - 120:  # nothing is cut before the answer needs the room
+        stream.media()
+    running.probe()
+    session.generate_begin(0.0)
+    forced = 0
+    while session.generate_next() is not None:
+        newest = session.tokens()[-1:]
+        keys, names = stream.cached(newest)
+        stream.computed[names[0]] = (int(newest[0, 1]), [each[0] for each in keys])
+        forced += sum(done.retained for done in session.take_forced())
+        if forced and session.units()[-1].tokens > 60:
+            return running, stream, recall
+    running.close()
+    return None
+
+
+@pytest.mark.parametrize("name", ["pixtral", "qwen3-vl"])
+def test_an_answer_that_a_retention_shifted_while_it_grew_comes_back_at_its_places(
+    written: Callable[[str], Path], name: str
+) -> None:
+    running, stream, recall = next(filter(None, (answering(written(name), seed) for seed in range(1, 30))))
+    session = running.session
+    layer = session.layers()[0]
+    session.generate_end([3])
+    answer = session.units()[-1].id
+    stream.run(20)
+    assert answer not in [unit.id for unit in session.units()]
+    assert recall.put_back([answer]) > 60
+    assert [unit.kind for unit in session.units() if unit.recalled] == ["response"]
+    tokens = session.tokens()
+    keys, names = stream.cached(tokens)
+    known = [i for i, each in enumerate(names) if each in stream.computed]
+    by = np.array([int(tokens[i, 1]) - stream.computed[names[i]][0] for i in known])
+    expected = turned(np.array([stream.computed[names[i]][1][0] for i in known]), by, TURNINGS[name][layer])
+    errors = errors_in_steps(keys[0][known], expected.astype(np.float32), "f16")
+    at = [i for i, unit in enumerate(session.units()) if unit.recalled]
+    first = sum(unit.tokens for unit in session.units()[: at[0]])
+    among = [k for k, i in enumerate(known) if first <= i < first + session.units()[at[0]].tokens]
+    assert len(among) > 60, "tokens of the answer are among those that are compared"
+    assert len(set(by[among])) > 1, "they were computed before and behind the retention"
+    assert errors.max() <= 1.0
     running.close()
 
 

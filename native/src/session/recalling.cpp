@@ -14,6 +14,28 @@
 namespace ot {
 namespace {
 
+// Spans at the positions that their tokens' keys were computed for. Tokens of a span have shifted together, but for those of an
+// answer that grew on after a retention: they are pieces of it.
+std::vector<Span> computed_spans(const std::vector<Span> & spans, const std::vector<int32_t> & shifted_by) {
+    std::vector<Span> pieces;
+    size_t token = 0;
+    for (const Span & span : spans) {
+        for (uint32_t begin = 0, end = 0; begin < span.length; begin = end) {
+            const int32_t shift = shifted_by[token + begin];
+            for (end = begin + 1; end < span.length && shifted_by[token + end] == shift;) ++end;
+            Span piece = span;
+            piece.length = end - begin;
+            piece.first += begin;
+            piece.base += static_cast<Position>(begin) - shift;  // a raster is one piece: its base stays
+            piece.continues = span.continues || begin > 0;
+            piece.rotations = 0;
+            pieces.push_back(piece);
+        }
+        token += span.length;
+    }
+    return pieces;
+}
+
 RotaryPlace place_of(const TokenPosition & position, Position shifted_by = 0) {
     return {position.t - shifted_by, position.y - shifted_by, position.x - shifted_by};
 }
@@ -51,17 +73,11 @@ void Session::archive_cuts(const std::vector<Unit> & before) {
         stored.kind = unit.kind;
         stored.start_s = unit.start_s;
         stored.end_s = unit.end_s;
-        stored.spans = unit.spans;
+        stored.spans = computed_spans(unit.spans, rows.shifted_by);
         stored.whole_tokens = unit.tokens();
         const std::vector<TokenPosition> positions = token_positions(unit.spans, mrope());
         std::vector<RotaryPlace> places;
         for (size_t i = 0; i < positions.size(); ++i) places.push_back(place_of(positions[i], rows.shifted_by[i]));
-        size_t token = 0;
-        for (Span & span : stored.spans) {  // a span's tokens have always shifted together
-            span.base -= rows.shifted_by[token];
-            span.rotations = 0;
-            token += span.length;
-        }
         index(stored, rows.bytes, places);
         recall_->take_note(stored);
         recall_->archive().add(std::move(stored), std::move(rows.bytes));
