@@ -226,7 +226,7 @@ def test_a_process_that_was_stopped_tells_a_gap_and_makes_no_empty_units() -> No
     assert [(unit.index, unit.start) for unit in found] == [(0, 0), (1, 1), (2, 2), (3, 10), (4, 11)]
     assert all(unit.frame is not None and unit.audio is not None for unit in found)
     assert codes(world) == ["stood-still"]
-    assert "from 2.4 s to 10.6 s" in world.source.warnings[0].message
+    assert "from 0:02 to 0:10" in world.source.warnings[0].message
     assert world.source.lost_sound_s == 0
     assert world.source.dropped_frames == 0
     assert max(world.now - unit.complete_at for unit in found[2:] if unit.complete_at) < 3
