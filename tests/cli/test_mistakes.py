@@ -85,6 +85,8 @@ def commands() -> list[tuple[str, Any]]:
 def test_every_command_takes_them_and_says_what_it_does(name: str, command: Any) -> None:
     flags = {flag for parameter in command.params for flag in parameter.opts}
     assert {"-q", "-v", "--debug"} <= flags
+    names = [parameter.name for parameter in command.params]
+    assert len(names) == len(set(names)), "a parameter called as a global one would get its values"
     assert command.help
 
 

@@ -25,7 +25,7 @@ HOLDS = (1, 2)
 def alerts(
     context: typer.Context,
     streams: Annotated[int, typer.Option("--streams", help="How many streams with events.", min=1, metavar="N")] = 30,
-    quiet: Annotated[int, typer.Option("--eventless", help="How many without any.", min=0, metavar="N")] = 30,
+    eventless: Annotated[int, typer.Option("--eventless", help="How many without any.", min=0, metavar="N")] = 30,
     units: Annotated[int, typer.Option("--units", help="Seconds of a stream.", min=30, metavar="N")] = 120,
     seed: Annotated[int, typer.Option("--seed", help="The first stream.", min=0, metavar="N")] = 0,
     split: Annotated[
@@ -104,7 +104,7 @@ def alerts(
                     happens=happens,
                 )
             )
-            for first, count, happens in ((seed, streams, True), (seed + streams, quiet, False))
+            for first, count, happens in ((seed, streams, True), (seed + streams, eventless, False))
         )
         status.clear()
     found = [
